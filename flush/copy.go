@@ -1,0 +1,70 @@
+package flush
+
+import "unsafe"
+
+// CopyIn copies n bytes from private memory to shared memory, at any alignment.
+// They are visible to others after Fence. Whole lines are streamed past the
+// cache in Flush and Uncached; the first and last partial line are stored and
+// written back, and so must have no other writer.
+func (v *View) CopyIn(dst, src unsafe.Pointer, n int) {
+	if n <= 0 {
+		return
+	}
+	if v.emu != nil {
+		v.emu.copyIn(dst, src, n)
+		return
+	}
+	if v.plan.stream == streamNone {
+		v.copyPlain(dst, src, n)
+		return
+	}
+	if head := int(-uintptr(dst) % LineSize); head > 0 {
+		head = min(head, n)
+		v.copyPlain(dst, src, head)
+		v.WriteBack(dst, head)
+		dst, src, n = unsafe.Add(dst, head), unsafe.Add(src, head), n-head
+	}
+	if lines := n / LineSize; lines > 0 {
+		streamLines(v.plan.stream, dst, src, lines)
+		dst, src, n = unsafe.Add(dst, lines*LineSize), unsafe.Add(src, lines*LineSize), n%LineSize
+	}
+	if n > 0 {
+		v.copyPlain(dst, src, n)
+		v.WriteBack(dst, n)
+	}
+}
+
+// copyOutBlock is how much CopyOut invalidates ahead of copying it.
+const copyOutBlock = 16 << 10
+
+// CopyOut copies n bytes from shared memory to private memory, at any
+// alignment, after invalidating them where the mode needs it.
+func (v *View) CopyOut(dst, src unsafe.Pointer, n int) {
+	if n <= 0 {
+		return
+	}
+	if v.emu != nil {
+		v.emu.copyOut(dst, src, n)
+		return
+	}
+	if v.plan.invalidate == cacheNone {
+		v.copyPlain(dst, src, n)
+		return
+	}
+	for n > 0 {
+		m := min(n, copyOutBlock-int(uintptr(src)%LineSize))
+		invalidateLines(v.plan.invalidate, lineOf(src), linesIn(src, m))
+		v.copyPlain(dst, src, m)
+		dst, src, n = unsafe.Add(dst, m), unsafe.Add(src, m), n-m
+	}
+}
+
+// copyPlain copies with ordinary loads and stores, by words where vector
+// registers are forbidden (the runtime's own copy uses them).
+func (v *View) copyPlain(dst, src unsafe.Pointer, n int) {
+	if v.plan.wordCopy {
+		copyWords(dst, src, n)
+		return
+	}
+	copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+}
