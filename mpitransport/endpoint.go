@@ -1,0 +1,472 @@
+package mpitransport
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"cmpi/arena"
+	"cmpi/flush"
+	"cmpi/ringq"
+)
+
+// Wildcards and the null process; the values are those of the MPICH ABI so
+// that the common case needs no translation.
+const (
+	AnySource = -2
+	AnyTag    = -1
+	ProcNull  = -1
+)
+
+// Config says who this rank is and how it shall communicate. Fields without a
+// comment on their zero value must be set.
+type Config struct {
+	Rank, Size int
+	Arena      *arena.Arena
+	// Job names the job's objects in the pool; unique among the jobs that use
+	// the pool at one time.
+	Job string
+	// Host identifies the coherence domain of this rank.
+	Host [16]byte
+	// LocalRanks is how many ranks run on this machine; with more of them than
+	// processors a waiting rank yields at once. 0 means Size.
+	LocalRanks int
+	// EagerLimit is the longest message in bytes that travels through the
+	// ring itself; 0 means DefaultEagerLimit.
+	EagerLimit int
+	// RingLines and SeqBits shape the rings (package ringq); 0 means default.
+	RingLines, SeqBits int
+	Ring               ringq.Kind
+	// StageLimit bounds the pool memory in bytes that this rank stages
+	// messages in; 0 means DefaultStageLimit.
+	StageLimit int64
+	// NoSingleCopy forbids copies from process to process by the kernel.
+	NoSingleCopy bool
+	// Timeout bounds the wait for the other ranks in New and Finalize; 0 means
+	// DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Defaults of Config.
+const (
+	// DefaultEagerLimit: above it one system call that copies once is cheaper
+	// than two copies through the ring (docs/performance.md).
+	DefaultEagerLimit = 8 << 10
+	// DefaultRingLines makes rings of 64 KiB, about a thousand small messages
+	// ahead of the receiver.
+	DefaultRingLines  = 1024
+	DefaultStageLimit = 64 << 20
+	DefaultTimeout    = 60 * time.Second
+)
+
+// Endpoint is one rank's end of a job. Unless SetThreaded was called, one
+// thread at a time may use it.
+type Endpoint struct {
+	cfg   Config
+	rank  int
+	size  int
+	view  *flush.View
+	base  unsafe.Pointer
+	lo    uint64 // offsets of the pool's object area
+	hi    uint64
+	root  *arena.Object
+	epoch uint64
+	bseq  uint64 // barriers entered
+	segs  segments
+
+	threaded bool
+	locked   atomic.Uint32
+	oversub  bool // more ranks than processors here
+	coherent bool
+	single   bool // single copy may be tried
+
+	peers     []peer
+	requests  requestTable
+	completed *Request // stands for every send that was complete at once
+	comms     map[uint64]*Comm
+	lastComm  *Comm
+	orphans   map[uint64][]*Message
+	contexts  uint64
+
+	in        inbound
+	sending   int // peers with a send queue or control messages
+	stagedIn  []*inflow
+	stagedOut []*Request // sends that still write into their block
+	blocks    []*outBlock
+	staged    int64 // bytes of staging blocks in use
+	blockGen  uint16
+	singleIn  []*Request
+	singleOut []*Request
+	descs     []int64    // free descriptors
+	rescues   []*Request // receives whose data the sender must send itself
+	lastRing  int64      // offset of the ring announced last
+
+	passes uint64   // progress passes
+	want   *Request // what the caller of the running pass waits for, nil if unknown
+	stats  Stats
+	probe  *uint64 // the word that peers try to read
+
+	header   ringq.Header // scratch of the poll loop
+	arriving Message      // the message being placed
+	messages *Message     // free ones, linked by next
+	scratch  []byte       // one chunk of a message that must be packed or skipped
+	first    [flush.LinePayload]byte
+	iov      iovecs
+}
+
+// Stats counts what an endpoint has done.
+type Stats struct {
+	Eager, Staged, Single, Streamed uint64 // messages sent, by protocol
+	Received                        uint64 // messages taken from rings
+	RingsOut, RingsIn               int
+	PoolBytes                       int64 // pool memory this rank holds
+	Broken                          int   // peers whose shared memory made no sense
+}
+
+// Errors of New and Finalize.
+var (
+	ErrTimeout = errors.New("the other ranks did not arrive in time")
+	ErrJob     = errors.New("the job's root object is not one of this library")
+)
+
+// New joins the job: rank 0 makes its root object, the others open it, and all
+// meet in the paper's initialization barrier (section 3.4). It is collective
+// over the ranks of the job.
+func New(c Config) (*Endpoint, error) {
+	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || c.Size > maxRanks {
+		return nil, fmt.Errorf("rank %d of %d: want 0 ≤ rank < size ≤ %d", c.Rank, c.Size, maxRanks)
+	}
+	setDefaults(&c)
+	e := &Endpoint{cfg: c, rank: c.Rank, size: c.Size, view: c.Arena.View(),
+		comms: map[uint64]*Comm{}, orphans: map[uint64][]*Message{},
+		segs:    segments{a: c.Arena, prefix: fmt.Sprintf("j/%s/%d", c.Job, c.Rank)},
+		scratch: make([]byte, scratchSize),
+		probe:   new(uint64),
+	}
+	e.base = e.view.Base()
+	lo, hi := c.Arena.Bounds()
+	e.lo, e.hi = uint64(lo), uint64(hi)
+	e.oversub = c.LocalRanks > runtime.NumCPU()
+	e.coherent = e.view.Mode() == flush.Coherent
+	e.single = e.coherent && !c.NoSingleCopy && singleCopySupported
+	e.peers = make([]peer, c.Size)
+	for i := range e.peers {
+		e.peers[i].world = int32(i)
+	}
+	e.completed = e.requests.get()
+	e.completed.kind = sendRequest
+	e.completed.status = EmptyStatus
+	e.completed.done.Store(true)
+	if err := e.join(time.Now().Add(c.Timeout)); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// maxRanks keeps a rank inside a context id (24 bits).
+const maxRanks = 1 << 24
+
+func setDefaults(c *Config) {
+	if c.LocalRanks == 0 {
+		c.LocalRanks = c.Size
+	}
+	if c.EagerLimit == 0 {
+		c.EagerLimit = DefaultEagerLimit
+	}
+	if c.RingLines == 0 {
+		c.RingLines = DefaultRingLines
+	}
+	if c.StageLimit == 0 {
+		c.StageLimit = DefaultStageLimit
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+}
+
+func (c *Config) rootName() string { return "j/" + c.Job + "/root" }
+
+// at is the address of an offset in the pool.
+func (e *Endpoint) at(off int64) unsafe.Pointer { return unsafe.Add(e.base, off) }
+
+// inPool reports whether [off, off+n), read from shared memory, is a
+// line-aligned range of the pool's objects.
+func (e *Endpoint) inPool(off, n uint64) bool {
+	return off%line == 0 && off >= e.lo && off <= e.hi && n <= e.hi-off
+}
+
+func (e *Endpoint) rootAt(off int64) unsafe.Pointer { return e.at(e.root.Offset() + off) }
+
+// join makes or opens the root object and enters the first barrier. A root of
+// an earlier job of the same name whose rank 0 is gone never lets its barrier
+// pass, so a rank that waits there keeps looking whether the name has got a
+// new root, and joins that.
+func (e *Endpoint) join(deadline time.Time) error {
+	*e.probe = 0
+	if e.rank == 0 {
+		if err := e.createRoot(); err != nil {
+			return err
+		}
+	}
+	for {
+		if e.rank != 0 {
+			if err := e.openRoot(deadline); err != nil {
+				return err
+			}
+		}
+		e.publishInfo()
+		e.bseq = 0
+		again := time.Now().Add(100 * time.Millisecond)
+		if deadline.Before(again) || e.rank == 0 {
+			again = deadline
+		}
+		err := e.barrier(again)
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
+	}
+	e.readInfos()
+	return nil
+}
+
+func (e *Endpoint) createRoot() error {
+	name := e.cfg.rootName()
+	if err := e.cfg.Arena.Destroy(name); err != nil && !errors.Is(err, arena.ErrNotFound) {
+		return fmt.Errorf("removing the root object of an earlier job %q: %w", e.cfg.Job, err)
+	}
+	root, err := e.cfg.Arena.Create(name, rootSize(e.size))
+	if err != nil {
+		return fmt.Errorf("creating the job's root object: %w", err)
+	}
+	e.root = root
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return fmt.Errorf("drawing the job's epoch: %w", err)
+	}
+	e.epoch = binary.LittleEndian.Uint64(b[:]) | 1
+	l := rootHeader{magic: rootMagic, version: rootVersion, ranks: uint32(e.size), epoch: e.epoch}.encode()
+	e.view.PutLine(e.rootAt(0), unsafe.Pointer(&l))
+	e.view.Fence()
+	return nil
+}
+
+// openRoot waits for rank 0's root object.
+func (e *Endpoint) openRoot(deadline time.Time) error {
+	for {
+		root, err := e.cfg.Arena.OpenObject(e.cfg.rootName())
+		if err == nil {
+			e.root = root
+			ok, err := e.readRoot()
+			if ok || err != nil {
+				return err
+			}
+		} else if !errors.Is(err, arena.ErrNotFound) {
+			return fmt.Errorf("opening the job's root object: %w", err)
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waiting for rank 0 of job %q: %w", e.cfg.Job, ErrTimeout)
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// readRoot takes the epoch from the root's header; false when it is not
+// written yet.
+func (e *Endpoint) readRoot() (bool, error) {
+	if e.root.Size() < rootSize(e.size) {
+		return false, fmt.Errorf("root object of %d bytes: %w", e.root.Size(), ErrJob)
+	}
+	word := e.view.Load64(e.rootAt(flush.LinePayload))
+	if word == 0 {
+		return false, nil
+	}
+	var l [line]byte
+	if !e.view.GetLine(unsafe.Pointer(&l), e.rootAt(0), word) {
+		return false, nil
+	}
+	h := decodeRootHeader(&l)
+	if h.magic != rootMagic || h.version != rootVersion || h.epoch != word {
+		return false, ErrJob
+	}
+	if int(h.ranks) != e.size {
+		return false, fmt.Errorf("rank 0 says the job has %d ranks, this rank was told %d: %w", h.ranks, e.size, ErrJob)
+	}
+	e.epoch = word
+	return true, nil
+}
+
+func (e *Endpoint) publishInfo() {
+	*e.probe = e.epoch
+	i := rankInfo{pid: uint32(os.Getpid()), uid: uint32(os.Getuid()), pidns: pidNamespace(),
+		probe: uint64(uintptr(unsafe.Pointer(e.probe))), host: e.cfg.Host}
+	l := i.encode(e.epoch)
+	e.view.PutLine(e.rootAt(infoAt(e.rank, e.size)), unsafe.Pointer(&l))
+	e.view.Fence()
+}
+
+func (e *Endpoint) readInfos() {
+	var l [line]byte
+	for i := range e.peers {
+		at := e.rootAt(infoAt(i, e.size))
+		// A first look may be stale; the barrier says that a fresh one is not.
+		if e.view.GetLine(unsafe.Pointer(&l), at, e.epoch) || e.view.GetLine(unsafe.Pointer(&l), at, e.epoch) {
+			e.peers[i].info = decodeRankInfo(&l)
+		}
+	}
+}
+
+// Barrier returns when all ranks of the job have entered it: each rank
+// publishes its own sequence number and waits until all others' have reached
+// it (section 3.4 of the paper). Messages keep moving meanwhile.
+func (e *Endpoint) Barrier() error {
+	e.lock()
+	defer e.unlock()
+	return e.barrier(time.Time{})
+}
+
+// barrierWord keys a sequence number with the epoch, so that an earlier job's
+// number in the same memory is no number.
+func (e *Endpoint) barrierWord(seq uint64) uint64 { return e.epoch<<barrierSeqBits | seq }
+
+const barrierSeqBits = 24
+
+func (e *Endpoint) enterBarrier() {
+	e.bseq++
+	e.view.Store64(e.rootAt(barrierAt(e.rank, e.size)), e.barrierWord(e.bseq))
+}
+
+// barrier waits until the deadline; a zero one means for ever.
+func (e *Endpoint) barrier(deadline time.Time) error {
+	e.enterBarrier()
+	spins := 0
+	for i := range e.size {
+		for !e.arrived(i) {
+			if e.progress() {
+				spins = 0
+				continue
+			}
+			spins = e.idle(spins)
+			if !deadline.IsZero() && spins%64 == 0 && time.Now().After(deadline) {
+				return fmt.Errorf("barrier, waiting for rank %d: %w", i, ErrTimeout)
+			}
+		}
+	}
+	return nil
+}
+
+// arrived reports whether rank i has entered this rank's barrier. The numbers
+// wrap; a rank is never more than one barrier ahead.
+func (e *Endpoint) arrived(i int) bool {
+	w := e.view.Load64(e.rootAt(barrierAt(i, e.size)))
+	if w>>barrierSeqBits != e.epoch<<barrierSeqBits>>barrierSeqBits {
+		return false
+	}
+	const mask = 1<<barrierSeqBits - 1
+	return (w-e.bseq)&mask < mask/2
+}
+
+// Finalize waits for all ranks, so that what they have staged can be received,
+// and gives back what this rank holds of the pool. It is collective. With
+// ErrTimeout the pool memory has been given back all the same.
+func (e *Endpoint) Finalize() error {
+	e.lock()
+	defer e.unlock()
+	deadline := time.Now().Add(e.cfg.Timeout)
+	err := e.drain(deadline)
+	if err == nil {
+		err = e.barrier(deadline)
+	}
+	return errors.Join(err, e.leave(deadline))
+}
+
+// drain moves on until nothing that this rank has sent needs it any more.
+func (e *Endpoint) drain(deadline time.Time) error {
+	for spins := 0; e.sending > 0 || len(e.stagedOut) > 0 || len(e.singleOut) > 0; {
+		if e.progress() {
+			spins = 0
+			continue
+		}
+		spins = e.idle(spins)
+		if spins%64 == 0 && time.Now().After(deadline) {
+			return fmt.Errorf("sends that nobody received at the end of the job: %w", ErrTimeout)
+		}
+	}
+	return nil
+}
+
+// leave gives this rank's pool memory back. Rank 0 destroys the root last,
+// when nobody looks at it any more.
+func (e *Endpoint) leave(deadline time.Time) error {
+	err := e.segs.destroy()
+	e.enterBarrier()
+	if e.rank == 0 {
+		for i, spins := 0, 0; i < e.size; {
+			if e.arrived(i) {
+				i++
+				continue
+			}
+			if spins = e.idle(spins); spins%64 == 0 && time.Now().After(deadline) {
+				break
+			}
+		}
+		err = errors.Join(err, e.root.Destroy())
+	}
+	return err
+}
+
+// Abandon gives back this rank's pool memory without waiting for anyone: the
+// way out of an aborted job.
+func (e *Endpoint) Abandon() {
+	_ = e.segs.destroy()
+	if e.rank == 0 {
+		_ = e.root.Destroy()
+	}
+}
+
+// Stats reports the endpoint's counters.
+func (e *Endpoint) Stats() Stats {
+	s := e.stats
+	s.PoolBytes = e.segs.bytes()
+	return s
+}
+
+// Rank is this rank's number in the job, Size how many there are.
+func (e *Endpoint) Rank() int { return e.rank }
+
+// Size is the number of ranks of the job.
+func (e *Endpoint) Size() int { return e.size }
+
+// SetThreaded makes every entry take the engine's lock (MPI_THREAD_MULTIPLE).
+// Call it before a second thread uses the endpoint.
+func (e *Endpoint) SetThreaded(on bool) { e.threaded = on }
+
+// lock is a spin lock, not a mutex: its holders are threads of the application
+// inside short calls, and parking a goroutine that is bound to a C thread
+// costs more than the longest of them.
+func (e *Endpoint) lock() {
+	if !e.threaded {
+		return
+	}
+	for spins := 0; !e.locked.CompareAndSwap(0, 1); spins++ {
+		if spins < 64 && !e.oversub {
+			flush.Pause()
+		} else {
+			osYield()
+		}
+	}
+}
+
+func (e *Endpoint) unlock() {
+	if e.threaded {
+		e.locked.Store(0)
+	}
+}

@@ -1,0 +1,142 @@
+package mpitransport
+
+import (
+	"fmt"
+	"sort"
+
+	"cmpi/arena"
+)
+
+// segments is a rank's private stock of pool memory: objects of the arena,
+// taken when needed, from which rings, staging blocks and descriptors are cut.
+// All bookkeeping is in this process, so that no lock and nothing untrusted is
+// involved; the pool's own lock is taken once per object.
+type segments struct {
+	a      *arena.Arena
+	prefix string
+	made   int
+	segs   []*segment
+}
+
+type segment struct {
+	obj  *arena.Object
+	free []extent // sorted by off, never adjacent
+	idle int64    // free bytes
+}
+
+// extent is a range of the pool.
+type extent struct{ off, len int64 }
+
+const (
+	// segmentSize is the least that is taken from the arena at once: room for
+	// the rings of a dozen peers, little beside the pool's default 1 GiB.
+	segmentSize = 1 << 20
+	// idleLimit is how many free bytes a rank keeps before it gives wholly
+	// free segments back. Staging of a few large messages in flight then
+	// needs no system call.
+	idleLimit = 16 << 20
+)
+
+func roundLine(n int64) int64 { return (n + line - 1) &^ (line - 1) }
+
+// alloc cuts n bytes, aligned to a cache line. The memory is zero only when
+// fresh from the arena.
+func (s *segments) alloc(n int64) (off int64, err error) {
+	n = roundLine(n)
+	for _, g := range s.segs {
+		if off, ok := g.take(n); ok {
+			return off, nil
+		}
+	}
+	obj, err := s.a.Create(fmt.Sprintf("%s/%d", s.prefix, s.made), max(n, segmentSize))
+	if err != nil {
+		return 0, err
+	}
+	s.made++
+	g := &segment{obj: obj, free: []extent{{obj.Offset(), obj.Size() &^ (line - 1)}}, idle: obj.Size() &^ (line - 1)}
+	s.segs = append(s.segs, g)
+	off, _ = g.take(n)
+	return off, nil
+}
+
+func (g *segment) take(n int64) (int64, bool) {
+	if g.idle < n {
+		return 0, false
+	}
+	for i := range g.free {
+		f := &g.free[i]
+		if f.len < n {
+			continue
+		}
+		off := f.off
+		f.off += n
+		f.len -= n
+		g.idle -= n
+		if f.len == 0 {
+			g.free = append(g.free[:i], g.free[i+1:]...)
+		}
+		return off, true
+	}
+	return 0, false
+}
+
+// release gives back what alloc cut.
+func (s *segments) release(off, n int64) {
+	n = roundLine(n)
+	var idle int64
+	for i, g := range s.segs {
+		if off >= g.obj.Offset() && off < g.obj.Offset()+g.obj.Size() {
+			g.put(off, n)
+			idle += g.idle
+			if len(g.free) == 1 && g.idle == g.obj.Size()&^(line-1) && s.idle() > idleLimit {
+				// Failure leaves the object to the owner's clean-up.
+				_ = g.obj.Destroy()
+				s.segs = append(s.segs[:i], s.segs[i+1:]...)
+			}
+			return
+		}
+	}
+}
+
+func (s *segments) idle() (n int64) {
+	for _, g := range s.segs {
+		n += g.idle
+	}
+	return n
+}
+
+func (g *segment) put(off, n int64) {
+	i := sort.Search(len(g.free), func(i int) bool { return g.free[i].off > off })
+	g.free = append(g.free, extent{})
+	copy(g.free[i+1:], g.free[i:])
+	g.free[i] = extent{off, n}
+	g.idle += n
+	if i+1 < len(g.free) && off+n == g.free[i+1].off {
+		g.free[i].len += g.free[i+1].len
+		g.free = append(g.free[:i+1], g.free[i+2:]...)
+	}
+	if i > 0 && g.free[i-1].off+g.free[i-1].len == off {
+		g.free[i-1].len += g.free[i].len
+		g.free = append(g.free[:i], g.free[i+1:]...)
+	}
+}
+
+// destroy gives everything back to the arena.
+func (s *segments) destroy() error {
+	var first error
+	for _, g := range s.segs {
+		if err := g.obj.Destroy(); err != nil && first == nil {
+			first = err
+		}
+	}
+	s.segs = nil
+	return first
+}
+
+// bytes is what the rank holds of the pool.
+func (s *segments) bytes() (n int64) {
+	for _, g := range s.segs {
+		n += g.obj.Size()
+	}
+	return n
+}

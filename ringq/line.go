@@ -1,0 +1,212 @@
+package ringq
+
+import (
+	"unsafe"
+
+	"cmpi/flush"
+)
+
+// creditSpan is the distance from the region's start to the first line. The
+// credit word has a line of its own (one writer per line).
+const creditSpan = flush.LineSize
+
+// LineState is the part of a line ring's end that a caller outside Go may
+// advance (the C fast path of the shim): where the next line goes or comes
+// from and which word it carries. It lives in the end's Go object, or in
+// memory given to it by UseState.
+type LineState struct {
+	Lines unsafe.Pointer // line 0
+	Pos   uint64         // number of the next line
+	Limit uint64         // producer: lines below this number may be written; consumer: lines below it are credited
+	Mask  uint64         // line count - 1
+	Key   uint64         // upper bits of a line's word
+	Seq   uint64         // mask of the running number in the word
+	Open  uint64         // bytes of the open message still to move; 0 when none is open
+}
+
+func (s *LineState) line(pos uint64) unsafe.Pointer {
+	return unsafe.Add(s.Lines, (pos&s.Mask)*flush.LineSize)
+}
+
+func (s *LineState) word(pos uint64) uint64 { return s.Key | pos&s.Seq }
+
+func newLineState(region unsafe.Pointer, c Config) LineState {
+	seq := uint64(1)<<c.SeqBits - 1
+	return LineState{
+		Lines: unsafe.Add(region, creditSpan),
+		Mask:  uint64(c.Lines - 1),
+		// A zeroed line must never pass for a written one.
+		Key: c.Key&^seq | 1<<63,
+		Seq: seq,
+	}
+}
+
+// linesFor is how many lines a message of n payload bytes takes.
+func linesFor(n int) int {
+	if n <= Inline {
+		return 1
+	}
+	return 1 + (n-Inline+flush.LinePayload-1)/flush.LinePayload
+}
+
+type lineProducer struct {
+	s      *LineState
+	v      *flush.View
+	credit unsafe.Pointer
+	cap    uint64
+	line   *[flush.LineSize]byte // the line being put together
+	own    LineState
+	buf    [flush.LineSize]byte
+}
+
+func newLineProducer(v *flush.View, region unsafe.Pointer, c Config) *lineProducer {
+	p := &lineProducer{v: v, credit: region, cap: uint64(c.Lines), own: newLineState(region, c)}
+	p.own.Limit = p.cap
+	p.s = &p.own
+	p.line = &p.buf
+	return p
+}
+
+// room is how many lines may be written, after a look at the consumer's credit
+// when fewer than want are known to be free. The credit is untrusted: one that
+// is not between what was known and what was written is ignored.
+func (p *lineProducer) room(want uint64) uint64 {
+	s := p.s
+	if free := s.Limit - s.Pos; free >= want {
+		return free
+	}
+	consumed := p.v.Load64(p.credit)
+	if known := s.Limit - p.cap; consumed-known <= s.Pos-known {
+		s.Limit = consumed + p.cap
+	}
+	return s.Limit - s.Pos
+}
+
+func (p *lineProducer) Begin(h Header, src unsafe.Pointer, n int) (int, bool) {
+	s := p.s
+	if s.Pos == s.Limit && p.room(1) == 0 {
+		return 0, false
+	}
+	l := p.line
+	a, b := h.words()
+	*(*uint64)(unsafe.Pointer(&l[0])) = a
+	*(*uint64)(unsafe.Pointer(&l[8])) = b
+	in := min(int(h.Len), Inline)
+	if in > 0 {
+		copy(l[HeaderSize:HeaderSize+Inline], unsafe.Slice((*byte)(src), in))
+	}
+	*(*uint64)(unsafe.Pointer(&l[flush.LinePayload])) = s.word(s.Pos)
+	p.v.PutLine(s.line(s.Pos), unsafe.Pointer(l))
+	s.Pos++
+	s.Open = h.Len - uint64(in)
+	if s.Open == 0 || n == in {
+		p.v.Fence()
+		return in, true
+	}
+	return in + p.More(unsafe.Add(src, in), n-in), true
+}
+
+func (p *lineProducer) More(src unsafe.Pointer, n int) int {
+	s := p.s
+	last := uint64(n) >= s.Open
+	if last {
+		n = int(s.Open)
+	} else {
+		n -= n % flush.LinePayload
+	}
+	lines := uint64((n + flush.LinePayload - 1) / flush.LinePayload)
+	if free := p.room(min(lines, p.cap/2)); free < lines {
+		lines = free
+		n = int(lines) * flush.LinePayload
+	}
+	for done := 0; done < n; {
+		// Up to the end of the ring, where the running number may wrap too
+		// (the sequence space is a multiple of the ring).
+		run := min(int(p.cap-s.Pos&s.Mask)*flush.LinePayload, n-done)
+		s.Pos += uint64(p.v.PutLines(s.line(s.Pos), unsafe.Add(src, done), run, s.word(s.Pos)))
+		done += run
+	}
+	if n > 0 {
+		p.v.Fence()
+	}
+	s.Open -= uint64(n)
+	return n
+}
+
+func (p *lineProducer) Left() int { return int(p.s.Open) }
+
+type lineConsumer struct {
+	s      *LineState
+	v      *flush.View
+	credit unsafe.Pointer
+	batch  uint64                // lines consumed before the credit is published
+	first  *[flush.LineSize]byte // private copy of the message's first line
+	inline int                   // payload bytes in first
+	used   int                   // of which read
+	own    LineState
+	buf    [flush.LineSize]byte
+}
+
+func newLineConsumer(v *flush.View, region unsafe.Pointer, c Config) *lineConsumer {
+	k := &lineConsumer{v: v, credit: region, own: newLineState(region, c)}
+	k.s = &k.own
+	k.first = &k.buf
+	// A quarter of the ring: seldom enough not to take the credit line from
+	// the producer at each message, often enough that it never runs dry.
+	k.batch = uint64(c.Lines / 4)
+	return k
+}
+
+func (k *lineConsumer) Poll(h *Header) bool {
+	s := k.s
+	if !k.v.GetLine(unsafe.Pointer(k.first), s.line(s.Pos), s.word(s.Pos)) {
+		return false
+	}
+	s.Pos++
+	*h = headerOf(*(*uint64)(unsafe.Pointer(&k.first[0])), *(*uint64)(unsafe.Pointer(&k.first[8])))
+	s.Open = h.Len
+	k.inline = min(int(h.Len), Inline)
+	k.used = 0
+	return true
+}
+
+func (k *lineConsumer) Read(dst unsafe.Pointer, n int) int {
+	s := k.s
+	n = min(n, int(s.Open))
+	got := 0
+	if k.used < k.inline {
+		got = min(n, k.inline-k.used)
+		copy(unsafe.Slice((*byte)(dst), got), k.first[HeaderSize+k.used:])
+		k.used += got
+		s.Open -= uint64(got)
+	}
+	if n -= got; uint64(n) < s.Open {
+		n -= n % flush.LinePayload
+	}
+	for n += got; got < n; {
+		run := min(int(s.Mask+1-s.Pos&s.Mask)*flush.LinePayload, n-got)
+		c := k.v.GetLines(unsafe.Add(dst, got), s.line(s.Pos), run, s.word(s.Pos))
+		if c < run {
+			c -= c % flush.LinePayload
+		}
+		s.Pos += uint64((c + flush.LinePayload - 1) / flush.LinePayload)
+		s.Open -= uint64(c)
+		got += c
+		k.giveCredit()
+		if c < run {
+			break
+		}
+	}
+	return got
+}
+
+// giveCredit publishes how far the ring has been consumed, in batches.
+func (k *lineConsumer) giveCredit() {
+	if s := k.s; s.Pos-s.Limit >= k.batch {
+		k.v.Store64(k.credit, s.Pos)
+		s.Limit = s.Pos
+	}
+}
+
+func (k *lineConsumer) Left() int { return int(k.s.Open) }
+func (k *lineConsumer) End()      { k.giveCredit() }
