@@ -1,0 +1,192 @@
+package arena
+
+import (
+	"errors"
+	"sort"
+)
+
+// Info describes an object.
+type Info struct {
+	Name       string
+	Offset     int64
+	Size       int64
+	Generation uint64
+	Ready      bool  // false: being made, or being destroyed
+	Owner      Owner // Host is zero when the host table no longer knows it
+	Dead       bool  // the owner is a process of this host and is gone
+}
+
+// Stat describes a pool.
+type Stat struct {
+	Size      int64
+	Metadata  int64 // bytes before and not usable for objects
+	Used      int64 // bytes that objects occupy, rounded to granules
+	Free      int64
+	Largest   int64 // longest free run
+	Objects   int
+	Slots     int64
+	Buckets   [levels]int64
+	Hosts     []HostInfo
+	Created   int64 // ns since 1970
+	Published bool  // the hash table has the paper's geometry
+}
+
+// HostInfo describes an entry of the host table.
+type HostInfo struct {
+	Entry   int
+	ID      [16]byte
+	Name    string // as it called itself
+	Since   int64  // ns since 1970
+	Ticket  uint64 // 0: idle, 1: choosing
+	Holding bool   // holds the pool lock at this moment
+}
+
+// List describes all objects in the order of their offsets. It takes no lock,
+// so it also works while a dead host holds it; an object created or destroyed
+// meanwhile may or may not be among them.
+func (a *Arena) List() ([]Info, error) {
+	hosts := map[uint64][16]byte{}
+	for _, h := range a.hosts() {
+		hosts[hostTag(h.ID)] = h.ID
+	}
+	var infos []Info
+	bad := int64(-1)
+	a.eachSlot(func(i int64, s slot, ok bool) bool {
+		if !ok {
+			bad = i
+			return true
+		}
+		infos = append(infos, Info{
+			Name: s.name, Offset: s.off, Size: s.size, Generation: s.gen, Ready: s.state == ready,
+			Owner: Owner{Host: hosts[s.host], PID: s.pid, PIDNS: s.pidns, Start: s.start, UID: s.uid},
+			Dead:  a.dead(&s),
+		})
+		return true
+	})
+	sort.Slice(infos, func(i, j int) bool { return infos[i].Offset < infos[j].Offset })
+	if bad >= 0 {
+		return infos, wrap(opList, a.cfg.Path, "", faultf(ErrCorrupt, "slot %d", bad))
+	}
+	return infos, nil
+}
+
+// hosts reads the host table.
+func (a *Arena) hosts() (hs []HostInfo) {
+	for j := range hostSlots {
+		if c, ok := a.readClaim(j); ok {
+			w := a.load(hostLine(j, lineLock))
+			hs = append(hs, HostInfo{
+				Entry: j, ID: c.host, Name: c.name, Since: c.at, Ticket: w &^ holding, Holding: w&holding != 0,
+			})
+		}
+	}
+	return hs
+}
+
+// Stat describes the pool. It takes no lock.
+func (a *Arena) Stat() (Stat, error) {
+	g := &a.geo
+	st := Stat{
+		Size: g.size, Metadata: g.objLo, Slots: g.slots, Buckets: g.buckets,
+		Created: a.super.created, Published: g.buckets[0] == publishedTop, Hosts: a.hosts(),
+	}
+	sums := make([]byte, g.sumLen)
+	a.read(sums, g.sumOff)
+	var run, longest, avail int64
+	for i := range g.groups {
+		n := g.groupLen(i)
+		s, ok := decodeSummary(sums[i*sumSize:], n)
+		if !ok {
+			return st, wrap(opStat, a.cfg.Path, "", faultf(ErrCorrupt, "summary of group %d", i))
+		}
+		avail += int64(s.free)
+		longest = max(longest, run+int64(s.start), int64(s.longest))
+		if int64(s.start) == n {
+			run += n
+		} else {
+			run = int64(s.end)
+		}
+	}
+	st.Free, st.Largest = avail*granule, longest*granule
+	st.Used = (g.granules - avail) * granule
+	a.eachSlot(func(int64, slot, bool) bool { st.Objects++; return true })
+	return st, nil
+}
+
+// GC destroys every object whose owner was a process of this host that is gone,
+// and finishes what such a process began. It returns how many it freed. Objects
+// of other hosts, and of pid namespaces that we can't see into, are left alone.
+func (a *Arena) GC() (n int, err error) {
+	n, err = a.collect(a.dead)
+	return n, wrap(opGC, a.cfg.Path, "", err)
+}
+
+// collect removes the objects for which condemned says so, one at a time, so
+// that the lock is never held long.
+func (a *Arena) collect(condemned func(*slot) bool) (n int, err error) {
+	type victim struct {
+		index int64
+		gen   uint64
+	}
+	var victims []victim
+	a.eachSlot(func(i int64, s slot, ok bool) bool {
+		if ok && condemned(&s) {
+			victims = append(victims, victim{i, s.gen})
+		}
+		return true
+	})
+	for _, v := range victims {
+		err := a.remove(func() (int64, slot, error) {
+			s, ok := a.look(v.index)
+			if !ok || s.state == free || s.gen != v.gen {
+				return 0, slot{}, ErrNotFound
+			}
+			return v.index, s, nil
+		})
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, ErrNotFound): // someone else was faster
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Evict removes a host that is gone for good from the pool: its part in the
+// pool lock, its entry, and its objects, of which it returns the number. The
+// caller answers for it that no process of that host uses the pool any more;
+// evicting a living host breaks mutual exclusion.
+func (a *Arena) Evict(id [16]byte) (n int, err error) {
+	n, err = a.evict(id)
+	return n, wrap(opEvict, a.cfg.Path, "", err)
+}
+
+func (a *Arena) evict(id [16]byte) (int, error) {
+	if id == a.cfg.HostID {
+		return 0, faultf(ErrExists, "it is the host that asks")
+	}
+	for j := range hostSlots {
+		if c, ok := a.readClaim(j); ok && c.host == id {
+			// Its only writer is dead: its lock line is free to be written.
+			a.store(hostLine(j, lineLock), idle)
+		}
+	}
+	err := a.withLock(func() error {
+		for j := range hostSlots {
+			if c, ok := a.readClaim(j); ok && c.host == id {
+				for _, line := range []int{lineX, lineClaim, lineY} {
+					a.clearRange(hostLine(j, line), lineSize)
+					a.fence()
+				}
+			}
+		}
+		a.store(claimsOff, randomWord())
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	tag := hostTag(id)
+	return a.collect(func(s *slot) bool { return s.host == tag })
+}

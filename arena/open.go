@@ -1,0 +1,284 @@
+package arena
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cmpi/flush"
+)
+
+// Config says which pool to open and how.
+type Config struct {
+	Path   string
+	Size   int64 // of a file pool when it is made, in bytes; 0: DefaultSize. Ignored for devices
+	Create bool  // make the file if it is missing; format it if it is empty or all zero
+
+	Mode  flush.Mode    // how writes become visible to others
+	Flush flush.Options // for the View
+
+	// HostID names the coherence domain. All processes of one kernel give the
+	// same, normally BootID, which is what zero stands for.
+	HostID [16]byte
+
+	// Owner is recorded in objects that are created through this arena. Zero
+	// stands for this process.
+	Owner Owner
+
+	// LockTimeout bounds the wait for the pool lock; 0: DefaultLockTimeout.
+	LockTimeout time.Duration
+}
+
+// DefaultLockTimeout is far beyond any honest hold of the lock (some 5 µs, a
+// millisecond at worst), so that reaching it means that a host died.
+const DefaultLockTimeout = 10 * time.Second
+
+// Arena is an open pool. Its methods may be called from any goroutine; Close
+// must not run at the same time as others, and nothing may touch the pool's
+// memory after it.
+type Arena struct {
+	cfg  Config
+	back *backing
+	view *flush.View // what View gives: the mode that was asked for
+	meta *flush.View // for metadata: view, or a flushing one (see openViews)
+	mem  []byte      // the mapping
+
+	geo   geometry   // immutable
+	super superblock // immutable
+	tag   uint64     // first 8 bytes of the pool id
+	seen  seen
+
+	hostByte int64
+
+	mu        sync.Mutex // first storey of the pool lock; guards what follows
+	closed    bool
+	host      host
+	root      root
+	inherited bool // the last holder of this host's lock line died with it
+	alloc     allocator
+}
+
+// Open opens the pool at c.Path. It fails with ErrMissing, ErrNotPool,
+// ErrVersion, ErrTruncated, ErrTooSmall, ErrPermission, ErrCorrupt, ErrNoSpace
+// or ErrUnusable. What is not a pool is never modified: only an empty file, or a
+// file or device that reads as zero, is formatted, and only with c.Create.
+//
+// Opening takes well below a millisecond and reads one page, whatever the size.
+func Open(c Config) (*Arena, error) {
+	a, err := open(c)
+	return a, wrap(opOpen, c.Path, "", err)
+}
+
+func open(c Config) (*Arena, error) {
+	if c.LockTimeout == 0 {
+		c.LockTimeout = DefaultLockTimeout
+	}
+	if c.HostID == ([16]byte{}) {
+		c.HostID = BootID()
+	}
+	if c.Owner == (Owner{}) {
+		c.Owner = Self(c.HostID)
+	}
+	deadline := time.Now().Add(c.LockTimeout)
+	for {
+		b, err := openBacking(c.Path, c.Create)
+		if err != nil {
+			return nil, err
+		}
+		a := &Arena{cfg: c, back: b, hostByte: hostByteFor(c.HostID)}
+		a.host.entry = -1
+		again, err := a.attach(deadline)
+		if err == nil && !again {
+			return a, nil
+		}
+		a.detach()
+		if !again {
+			return nil, err
+		}
+	}
+}
+
+// attach validates or formats, and maps. again means that the file lost its
+// name to RemoveIfIdle meanwhile and must be opened anew.
+func (a *Arena) attach(deadline time.Time) (again bool, err error) {
+	ok, err := a.back.lockByteWait(unix.F_RDLCK, usersByte, deadline)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return false, faultf(ErrLockTimeout, "another process is removing it")
+	}
+	if a.back.unlinked() {
+		return true, nil
+	}
+	err = a.validate()
+	if a.cfg.Create && isBlank(err) {
+		err = a.formatBlank(deadline)
+	}
+	return false, err
+}
+
+// validate reads the superblock and, if it is good, maps the pool.
+func (a *Arena) validate() error {
+	if err := a.back.refresh(); err != nil {
+		return err
+	}
+	if a.back.device {
+		return a.validateDevice()
+	}
+	b, err := a.back.head(superLen)
+	if err != nil {
+		return err
+	}
+	if zero(b) {
+		return errBlank
+	}
+	if err := a.adopt(b); err != nil {
+		return err
+	}
+	return a.openViews()
+}
+
+// validateDevice does it through a mapping, the only way into a device.
+func (a *Arena) validateDevice() error {
+	g, ok := geometryFor(a.back.size)
+	if !ok {
+		return faultf(ErrTooSmall, "%d bytes", a.back.size)
+	}
+	a.geo = g
+	if err := a.openViews(); err != nil {
+		return err
+	}
+	b := make([]byte, granule)
+	a.read(b, superOff)
+	if zero(b) {
+		return errBlank
+	}
+	return a.adopt(b[:superLen])
+}
+
+// adopt takes geometry and identity from the superblock in b.
+func (a *Arena) adopt(b []byte) error {
+	g, err := a.super.decode(b, a.back.size)
+	if err != nil {
+		return err
+	}
+	a.geo = g
+	a.tag = le.Uint64(a.super.id[:8])
+	a.seen = newSeen(g.lazyPages)
+	return nil
+}
+
+// openViews maps the pool, of which the size is known.
+//
+// Metadata of a device is always flushed, whatever mode the caller has for its
+// own data: a job within one host may be coherent, and the pool still be shared
+// with another host's job, to which names and space must make sense.
+func (a *Arena) openViews() (err error) {
+	if a.mem, err = a.back.mapAll(a.geo.size); err != nil {
+		return err
+	}
+	mem := a.mem[:a.geo.size:a.geo.size]
+	if a.view, err = flush.NewView(mem, a.cfg.Mode, a.cfg.Flush); err != nil {
+		return faultf(ErrUnusable, "%v", err)
+	}
+	a.meta = a.view
+	if a.back.device && a.cfg.Mode == flush.Coherent {
+		if a.meta, err = flush.NewView(mem, flush.Flush, a.cfg.Flush); err != nil {
+			return faultf(ErrUnusable, "%v", err)
+		}
+	}
+	return nil
+}
+
+// detach undoes attach, wherever it stopped.
+func (a *Arena) detach() error {
+	var err error
+	if a.meta != nil && a.meta != a.view {
+		err = a.meta.Close()
+	}
+	if a.view != nil {
+		if e := a.view.Close(); err == nil {
+			err = e
+		}
+	}
+	if a.mem != nil {
+		if e := unix.Munmap(a.mem); err == nil {
+			err = e
+		}
+	}
+	a.view, a.meta, a.mem = nil, nil, nil
+	if e := a.back.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// Close unmaps the pool. Objects stay in it. Closing twice is no error.
+func (a *Arena) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil
+	}
+	a.closed = true
+	return a.detach()
+}
+
+// View is the way into the pool's memory for whoever uses objects.
+func (a *Arena) View() *flush.View { return a.view }
+
+// Path is where the pool was opened.
+func (a *Arena) Path() string { return a.cfg.Path }
+
+// ID is the pool's identity, made when it was formatted.
+func (a *Arena) ID() [16]byte { return a.super.id }
+
+// Size is the length of the pool in bytes.
+func (a *Arena) Size() int64 { return a.geo.size }
+
+// Bounds gives the offsets between which every object lies.
+func (a *Arena) Bounds() (lo, hi int64) { return a.geo.objLo, a.geo.objHi }
+
+// randomWord is never zero.
+func randomWord() uint64 {
+	for {
+		var b [8]byte
+		rand.Read(b[:]) // never fails, says its documentation
+		if w := le.Uint64(b[:]); w != 0 {
+			return w
+		}
+	}
+}
+
+// formatID writes an id as people know boot ids.
+func formatID(id [16]byte) string {
+	s := hex.EncodeToString(id[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// parseID is the reverse.
+func parseID(s string) (id [16]byte, ok bool) {
+	var digits []byte
+	for i := range len(s) {
+		if c := s[i]; c != '-' && c != '\n' {
+			digits = append(digits, c)
+		}
+	}
+	n, err := hex.Decode(id[:], digits[:min(len(digits), 32)])
+	return id, err == nil && n == 16 && len(digits) == 32
+}
+
+// BootID identifies this running kernel; zero when it doesn't say.
+func BootID() [16]byte {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return [16]byte{}
+	}
+	id, _ := parseID(string(b))
+	return id
+}
