@@ -1,0 +1,64 @@
+# make demo      one MPI program with and without the library, side by side
+# make lib       build/out/libcmpi.so and build/out/cmpi
+# make test      everything; the last line counts
+# make race      the pure-Go packages under the race detector
+# make fuzz      every fuzz target for FUZZTIME (5s)
+# make lint      gofmt, go vet, staticcheck
+# make bench     all measurements, minutes; BENCHFLAGS='--quick' for a taste,
+#                OSU_DIR=dir to run installed OSU micro-benchmarks instead of ours
+# make install   to PREFIX (/usr/local), below DESTDIR if given
+# make clean     remove build/out
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+FUZZTIME ?= 5s
+BENCHFLAGS ?=
+
+GO  ?= go
+OUT := build/out
+VERSION := $(shell cat build/VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+# What the library and the command are made of; the Go tool knows what to rebuild.
+GO_BUILD := $(GO) build -trimpath
+
+TESTSUM := $(GO) run ./build/testsum -fuzztime $(FUZZTIME)
+
+.DEFAULT_GOAL := lib
+.PHONY: lib library command demo test race fuzz lint bench install clean
+
+lib: library command
+
+library:
+	$(GO_BUILD) -buildmode=c-shared -ldflags='-s -w' -o $(OUT)/libcmpi.so ./shim
+	@rm -f $(OUT)/libcmpi.h # generated; the documented headers are in c/include
+
+command:
+	$(GO_BUILD) -ldflags='$(LDFLAGS)' -o $(OUT)/cmpi ./cmd/cmpi
+
+demo: lib
+	@$(OUT)/cmpi demo
+
+test: lib
+	@$(TESTSUM)
+
+race:
+	@$(TESTSUM) race
+
+fuzz:
+	@$(TESTSUM) fuzz
+
+lint:
+	@$(TESTSUM) lint
+
+bench: lib
+	$(OUT)/cmpi bench $(if $(OSU_DIR),--osu-dir '$(OSU_DIR)') $(BENCHFLAGS)
+
+install: lib
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/include'
+	install -m 755 $(OUT)/cmpi '$(DESTDIR)$(PREFIX)/bin/cmpi'
+	install -m 755 $(OUT)/libcmpi.so '$(DESTDIR)$(PREFIX)/lib/libcmpi.so'
+	install -m 644 c/include/*.h '$(DESTDIR)$(PREFIX)/include/'
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' build/cmpi.pc.in >'$(DESTDIR)$(PREFIX)/lib/pkgconfig/cmpi.pc'
+
+clean:
+	rm -rf $(OUT)
