@@ -22,16 +22,20 @@ func (v *View) CopyIn(dst, src unsafe.Pointer, n int) {
 		head = min(head, n)
 		v.copyPlain(dst, src, head)
 		v.WriteBack(dst, head)
-		dst, src, n = unsafe.Add(dst, head), unsafe.Add(src, head), n-head
+		if n -= head; n == 0 {
+			return // an address behind the buffer must not even be formed
+		}
+		dst, src = unsafe.Add(dst, head), unsafe.Add(src, head)
 	}
 	if lines := n / LineSize; lines > 0 {
 		streamLines(v.plan.stream, dst, src, lines)
-		dst, src, n = unsafe.Add(dst, lines*LineSize), unsafe.Add(src, lines*LineSize), n%LineSize
+		if n %= LineSize; n == 0 {
+			return
+		}
+		dst, src = unsafe.Add(dst, lines*LineSize), unsafe.Add(src, lines*LineSize)
 	}
-	if n > 0 {
-		v.copyPlain(dst, src, n)
-		v.WriteBack(dst, n)
-	}
+	v.copyPlain(dst, src, n)
+	v.WriteBack(dst, n)
 }
 
 // copyOutBlock is how much CopyOut invalidates ahead of copying it.
@@ -51,11 +55,14 @@ func (v *View) CopyOut(dst, src unsafe.Pointer, n int) {
 		v.copyPlain(dst, src, n)
 		return
 	}
-	for n > 0 {
+	for {
 		m := min(n, copyOutBlock-int(uintptr(src)%LineSize))
 		invalidateLines(v.plan.invalidate, lineOf(src), linesIn(src, m))
 		v.copyPlain(dst, src, m)
-		dst, src, n = unsafe.Add(dst, m), unsafe.Add(src, m), n-m
+		if n -= m; n == 0 {
+			return
+		}
+		dst, src = unsafe.Add(dst, m), unsafe.Add(src, m)
 	}
 }
 
