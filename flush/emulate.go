@@ -260,7 +260,9 @@ func (e *emulator) copyIn(dst, src unsafe.Pointer, n int) {
 			storeBytes(unsafe.Add(e.cache, off), src, int(m))
 			e.writeBackLine(line)
 		}
-		src, off = unsafe.Add(src, m), off+m
+		if off += m; off < end {
+			src = unsafe.Add(src, m)
+		}
 	}
 	e.disturb((end - 1) &^ (LineSize - 1))
 }
