@@ -220,9 +220,12 @@ func (a *Arena) claimHost() error {
 		c := claim{host: a.cfg.HostID, at: time.Now().UnixNano(), name: name}
 		var b [lineSize]byte
 		c.encode(&b)
+		// Announced first: should we die in between, the entry has no owner. The
+		// other way round, the next process of this host would take an entry that
+		// the other hosts don't look at.
+		a.store(claimsOff, token)
 		a.write(hostLine(j, lineClaim), b[:])
 		a.fence()
-		a.store(claimsOff, token)
 		a.host.entry = j
 		return nil
 	}
