@@ -15,6 +15,7 @@ type Comm struct {
 	posted postedQueue
 	unexp  unexpectedQueue
 	freed  bool
+	fast   *FastComm
 }
 
 // NewComm makes a communicator known to the engine. ctx must be the same on
@@ -25,7 +26,8 @@ type Comm struct {
 func (e *Endpoint) NewComm(ctx uint64, rank int, local, remote []int32) *Comm {
 	e.lock()
 	defer e.unlock()
-	c := &Comm{ctx: ctx, rank: int32(rank), local: local, remote: remote}
+	c := &Comm{ctx: ctx, rank: int32(rank), local: local, remote: remote, fast: new(FastComm)}
+	c.posted.waiting, c.unexp.waiting = &c.fast.Waiting, &c.fast.Waiting
 	if remote == nil {
 		c.remote = local
 	}
@@ -130,6 +132,7 @@ func (l *postedList) remove(r *Request) {
 // postedQueue holds a communicator's posted receives: one list per source and
 // one for AnySource, ordered among each other by seq.
 type postedQueue struct {
+	waiting  *uint64 // FastComm's count
 	bySource []postedList
 	any      postedList
 	seq      uint64
@@ -137,6 +140,7 @@ type postedQueue struct {
 
 func (q *postedQueue) push(r *Request) {
 	q.seq++
+	*q.waiting++
 	r.seq = q.seq
 	if r.rank == AnySource {
 		q.any.push(r)
@@ -155,9 +159,14 @@ func (q *postedQueue) match(src, tag int32) *Request {
 		}
 	}
 	if r != nil {
-		r.list.remove(r)
+		q.remove(r)
 	}
 	return r
+}
+
+func (q *postedQueue) remove(r *Request) {
+	*q.waiting--
+	r.list.remove(r)
 }
 
 func firstTag(r *Request, tag int32) *Request {
@@ -187,7 +196,6 @@ type Message struct {
 	// Places in the list of its source and in the list of all.
 	next, prev       *Message
 	nextAny, prevAny *Message
-	queued           bool
 }
 
 // Status is what a probe tells of the message.
@@ -200,6 +208,7 @@ type messageList struct{ head, tail *Message }
 // unexpectedQueue holds messages in the order they arrived, per source and
 // over all sources.
 type unexpectedQueue struct {
+	waiting  *uint64 // FastComm's count
 	bySource []messageList
 	all      messageList
 }
@@ -220,7 +229,7 @@ func (q *unexpectedQueue) push(m *Message) {
 		q.all.tail.nextAny = m
 	}
 	q.all.tail = m
-	m.queued = true
+	*q.waiting++
 }
 
 func (q *unexpectedQueue) remove(m *Message) {
@@ -246,7 +255,7 @@ func (q *unexpectedQueue) remove(m *Message) {
 		m.nextAny.prevAny = m.prevAny
 	}
 	m.next, m.prev, m.nextAny, m.prevAny = nil, nil, nil, nil
-	m.queued = false
+	*q.waiting--
 }
 
 // find is the first message that a receive with these arguments matches.

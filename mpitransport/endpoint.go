@@ -48,6 +48,9 @@ type Config struct {
 	StageLimit int64
 	// NoSingleCopy forbids copies from process to process by the kernel.
 	NoSingleCopy bool
+	// Fast is where the state that a C fast path shares with the engine lies:
+	// one FastPeer per rank of the job; nil for memory of the engine's own.
+	Fast []FastPeer
 	// Timeout bounds the wait for the other ranks in New and Finalize; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration
@@ -156,8 +159,12 @@ func New(c Config) (*Endpoint, error) {
 	e.coherent = e.view.Mode() == flush.Coherent
 	e.single = e.coherent && !c.NoSingleCopy && singleCopySupported
 	e.peers = make([]peer, c.Size)
+	if c.Fast == nil {
+		c.Fast = make([]FastPeer, c.Size)
+	}
 	for i := range e.peers {
 		e.peers[i].world = int32(i)
+		e.peers[i].fast = &c.Fast[i]
 	}
 	e.completed = e.requests.get()
 	e.completed.kind = sendRequest

@@ -608,7 +608,7 @@ func TestAllocations(t *testing.T) {
 		}
 		e.readBoard(p)
 		buf := make([]byte, 4096)
-		w2 := &Comm{ctx: w.ctx, remote: w.remote, peers: w.peers}
+		w2 := &Comm{ctx: w.ctx, remote: w.remote, peers: w.peers, fast: new(FastComm)}
 		for _, n := range []int64{8, 4096} {
 			allocs := testing.AllocsPerRun(1000, func() {
 				r, _ := e.Irecv(w, ptr(buf), n, byteType, 0, 0)

@@ -124,7 +124,7 @@ func TestHostileBoard(t *testing.T) {
 	Warn = func(string) {}
 	for _, off := range []uint64{1, 64, 1 << 40, ^uint64(0), 0} {
 		e, _, _ := hostile(t)
-		p := &peer{world: 0}
+		p := &peer{world: 0, fast: new(FastPeer)}
 		v := e.view
 		v.Store64(e.rootAt(boardFirst(0, 1)), off)
 		v.Store64(e.rootAt(boardAt(0, 1)), 1<<60)

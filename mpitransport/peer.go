@@ -10,6 +10,7 @@ import (
 
 // peer is what this rank knows of another rank of the job.
 type peer struct {
+	fast  *FastPeer
 	world int32
 	info  rankInfo
 
@@ -124,6 +125,9 @@ func (e *Endpoint) openRing(p *peer) Class {
 	clear(unsafe.Slice((*byte)(at), ringRegionAt+c.Size()))
 	e.view.WriteBack(at, ringRegionAt+c.Size())
 	e.view.Fence()
+	if e.coherent {
+		c.State = &p.fast.Out
+	}
 	if p.out, err = ringq.NewProducer(e.view, unsafe.Add(at, ringRegionAt), c); err != nil {
 		p.outErr = ErrOther
 		warn("ring to rank %d: %v", p.world, err)
@@ -206,6 +210,9 @@ func (e *Endpoint) openInRing(p *peer, off int64) (mine bool, err error) {
 	region := e.at(off + ringRegionAt)
 	// What this rank's cache holds of the region is older than the ring.
 	e.view.Invalidate(region, c.Size())
+	if e.coherent {
+		c.State = &p.fast.In
+	}
 	in, err := ringq.NewConsumer(e.view, region, c)
 	if err != nil {
 		return false, err
@@ -226,6 +233,7 @@ func (e *Endpoint) breakPeer(p *peer, format string, args ...any) {
 		return
 	}
 	p.broken = true
+	p.fast.InBusy = 1
 	e.stats.Broken++
 	warn("rank %d wrote %s; nothing more is received from it", p.world, fmt.Sprintf(format, args...))
 	if r := p.flow.req; r != nil {
@@ -239,7 +247,7 @@ func (e *Endpoint) breakPeer(p *peer, format string, args ...any) {
 		}
 		for l := &c.posted.bySource[rank]; l.head != nil; {
 			r := l.head
-			l.remove(r)
+			c.posted.remove(r)
 			e.fail(r, ErrInternal)
 		}
 	}

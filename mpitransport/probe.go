@@ -102,7 +102,7 @@ func (e *Endpoint) Cancel(r *Request) {
 	if r.kind != recvRequest || r.list == nil {
 		return
 	}
-	r.list.remove(r)
+	r.comm.posted.remove(r)
 	r.status = EmptyStatus
 	r.status.Cancelled = true
 	e.complete(r)

@@ -322,7 +322,7 @@ func (e *Endpoint) keep(p *peer, u *Message) bool {
 	if u.kind != msgEager {
 		return true
 	}
-	p.flow = inflow{msg: u, total: u.total}
+	e.open(p, inflow{msg: u, total: u.total})
 	e.readFlow(p)
 	return p.flow.msg == nil && !p.broken
 }
@@ -358,12 +358,18 @@ func (e *Endpoint) flowTo(p *peer, r *Request, total int64) bool {
 			e.complete(r)
 			return true
 		}
-		p.flow = inflow{req: r, total: total, got: got}
+		e.open(p, inflow{req: r, total: total, got: got})
 		return false
 	}
-	p.flow = inflow{req: r, total: total}
+	e.open(p, inflow{req: r, total: total})
 	e.readFlow(p)
 	return p.flow.req == nil
+}
+
+// open notes where the rest of p's open message goes.
+func (e *Endpoint) open(p *peer, f inflow) {
+	p.flow = f
+	p.fast.InBusy = 1
 }
 
 // readFlow goes on reading p's open message; true if anything moved.
@@ -391,6 +397,7 @@ func (e *Endpoint) readFlow(p *peer) bool {
 	p.in.End()
 	done := *f
 	p.flow = inflow{}
+	p.fast.InBusy = 0
 	if done.req != nil {
 		e.received(done.req, done.total)
 	} else if m := done.msg; m.waiter != nil {

@@ -146,10 +146,16 @@ func (e *Endpoint) newSend(c *Comm, buf unsafe.Pointer, count int64, t *datatype
 func (p *peer) idle() bool { return p.queue.head == nil && len(p.control) == 0 }
 
 func (e *Endpoint) enqueue(p *peer, r *Request) {
+	e.busy(p)
+	p.queue.push(r)
+}
+
+// busy counts p among the peers that something waits for to be pushed to.
+func (e *Endpoint) busy(p *peer) {
 	if p.idle() {
 		e.sending++
+		p.fast.OutBusy = 1
 	}
-	p.queue.push(r)
 }
 
 // post queues a message of the engine itself.
@@ -157,9 +163,7 @@ func (e *Endpoint) post(p *peer, kind msgKind, arg uint64) {
 	if e.openRing(p) != OK {
 		return
 	}
-	if p.idle() {
-		e.sending++
-	}
+	e.busy(p)
 	p.control = append(p.control, controlMsg{kind, arg})
 	e.pushQueue(p)
 }
@@ -184,6 +188,7 @@ func (e *Endpoint) pushQueue(p *peer) bool {
 		}
 	}
 	e.sending--
+	p.fast.OutBusy = 0
 	return moved
 }
 

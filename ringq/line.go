@@ -13,7 +13,7 @@ const creditSpan = flush.LineSize
 // LineState is the part of a line ring's end that a caller outside Go may
 // advance (the C fast path of the shim): where the next line goes or comes
 // from and which word it carries. It lives in the end's Go object, or in
-// memory given to it by UseState.
+// Config.State.
 type LineState struct {
 	Lines unsafe.Pointer // line 0
 	Pos   uint64         // number of the next line
@@ -41,12 +41,13 @@ func newLineState(region unsafe.Pointer, c Config) LineState {
 	}
 }
 
-// linesFor is how many lines a message of n payload bytes takes.
-func linesFor(n int) int {
-	if n <= Inline {
-		return 1
+// place moves a state to where the caller wants it.
+func place(own, wanted *LineState) *LineState {
+	if wanted == nil {
+		return own
 	}
-	return 1 + (n-Inline+flush.LinePayload-1)/flush.LinePayload
+	*wanted = *own
+	return wanted
 }
 
 type lineProducer struct {
@@ -62,7 +63,7 @@ type lineProducer struct {
 func newLineProducer(v *flush.View, region unsafe.Pointer, c Config) *lineProducer {
 	p := &lineProducer{v: v, credit: region, cap: uint64(c.Lines), own: newLineState(region, c)}
 	p.own.Limit = p.cap
-	p.s = &p.own
+	p.s = place(&p.own, c.State)
 	p.line = &p.buf
 	return p
 }
@@ -149,7 +150,7 @@ type lineConsumer struct {
 
 func newLineConsumer(v *flush.View, region unsafe.Pointer, c Config) *lineConsumer {
 	k := &lineConsumer{v: v, credit: region, own: newLineState(region, c)}
-	k.s = &k.own
+	k.s = place(&k.own, c.State)
 	k.first = &k.buf
 	// A quarter of the ring: seldom enough not to take the credit line from
 	// the producer at each message, often enough that it never runs dry.

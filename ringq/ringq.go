@@ -155,6 +155,9 @@ type Config struct {
 	SeqBits int
 	// Key identifies job and ring; its low SeqBits are ignored.
 	Key uint64
+	// State is where a Line ring's end keeps its LineState, nil for a place of
+	// its own.
+	State *LineState
 }
 
 // MinLines is the smallest ring: a message header must fit beside the credit
