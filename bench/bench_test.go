@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseTable(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		column     int
+		want       []point
+		bad        bool
+	}{
+		{"ours", "# one-way latency\n# Size            Latency (us)\n8                        0.176\n16                       0.18\n", 1,
+			[]point{{8, 0.176}, {16, 0.18}}, false},
+		{"OSU with titles and an extra column", "\n# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 1 ] [ window size: 64 ]\n# Size                  MB/s        Messages/s\n1                       9.27        9265431.50\n", 2,
+			[]point{{1, 9265431.5}}, false},
+		{"no table", "nothing here\n", 1, nil, true},
+		{"no number", "8 fast\n", 1, nil, true},
+		{"zero", "8 0.0\n", 1, nil, true},
+		{"too few columns", "8 1.0\n", 2, nil, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := parseTable(tc.text, tc.column)
+			if (err != nil) != tc.bad {
+				t.Fatalf("error %v", err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseNetPIPE(t *testing.T) {
+	got, err := parseNetPIPE("       1 6.260883   0.00000122\n 1048576 16798.684   0.00047623\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0].Size != 1 || got[1].Size != 1<<20 || int(got[1].Value*100) != 47623 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestStatOf(t *testing.T) {
+	for _, tc := range []struct {
+		values []float64
+		want   Stat
+	}{
+		{nil, Stat{}},
+		{[]float64{3}, Stat{1, 3, 3, 3}},
+		{[]float64{5, 1, 2}, Stat{3, 2, 1, 5}},
+		{[]float64{4, 1, 2, 100}, Stat{4, 3, 1, 100}},
+	} {
+		if diff := cmp.Diff(tc.want, statOf(tc.values)); diff != "" {
+			t.Errorf("%v (-want +got)\n%s", tc.values, diff)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	got := strings.Join(variants[3].command("/l/libcmpi.so", []string{"CMPI_POOL=/p"}, 1, "prog", "-x"), " ")
+	want := "mpiexec.mpich -bind-to core -n 1 env LD_PRELOAD=/l/libcmpi.so CMPI_REQUIRE=1 CMPI_COHERENCE=flush CMPI_POOL=/p prog -x"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	got = strings.Join(variants[0].command("/l/libcmpi.so", nil, 1, "prog"), " ")
+	if want := "mpiexec.mpich -bind-to core -n 1 prog"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
