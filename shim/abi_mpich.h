@@ -1,0 +1,75 @@
+// The MPICH ABI (MPICH 3.1 and later and what is compatible with it: Intel MPI,
+// MVAPICH, Cray MPICH): the numbers that a program compiled against its mpi.h
+// has burnt in. This file and abi_mpich.go are the only places that know them.
+//
+// Handles are 32-bit integers:
+//
+//	31 30 | 29..26 | 25..0
+//	class | kind   | index (builtin, direct) or block << 12 | index (indirect)
+//
+// class 0 = none (the NULL handles), 1 builtin, 2 direct, 3 indirect;
+// kind 1 communicator, 3 datatype, b request and message.
+// MPICH makes no handle of class 0 but the NULL ones, so the requests and
+// messages between 0x2c000001 and 0x2fffffff are ours.
+#ifndef CMPI_ABI_MPICH_H
+#define CMPI_ABI_MPICH_H
+
+#include <stdint.h>
+
+#define CMPI_COMM_NULL 0x04000000
+#define CMPI_COMM_WORLD 0x44000000
+#define CMPI_COMM_SELF 0x44000001
+#define CMPI_GROUP_NULL 0x08000000
+#define CMPI_DATATYPE_NULL 0x0c000000
+#define CMPI_BYTE 0x4c00010d
+#define CMPI_INT 0x4c000405
+#define CMPI_OP_MIN 0x58000002
+#define CMPI_KEYVAL_INVALID 0x24000000
+#define CMPI_REQUEST_NULL 0x2c000000
+#define CMPI_MESSAGE_NULL 0x2c000000
+#define CMPI_MESSAGE_NO_PROC 0x6c000000
+#define CMPI_ERRHANDLER_NULL 0x14000000
+#define CMPI_ERRORS_ARE_FATAL 0x54000000
+#define CMPI_ERRORS_RETURN 0x54000001
+#define CMPI_ERRORS_ABORT 0x54000003
+
+#define CMPI_ANY_SOURCE (-2)
+#define CMPI_ANY_TAG (-1)
+#define CMPI_PROC_NULL (-1)
+#define CMPI_ROOT (-3)
+#define CMPI_UNDEFINED (-32766)
+#define CMPI_THREAD_MULTIPLE 3
+#define CMPI_MAX_ERROR_STRING 512
+#define CMPI_BSEND_OVERHEAD 96
+
+#define CMPI_SUCCESS 0
+#define CMPI_ERR_BUFFER 1
+#define CMPI_ERR_COUNT 2
+#define CMPI_ERR_TYPE 3
+#define CMPI_ERR_TAG 4
+#define CMPI_ERR_RANK 6
+#define CMPI_ERR_ARG 12
+#define CMPI_ERR_TRUNCATE 14
+#define CMPI_ERR_OTHER 15
+#define CMPI_ERR_INTERN 16
+#define CMPI_ERR_IN_STATUS 17
+#define CMPI_ERR_PENDING 18
+#define CMPI_ERR_REQUEST 19
+#define CMPI_ERR_NO_MEM 34
+
+// MPI_Status. The count is in bytes: count_lo | (count_hi_and_cancelled >> 1) << 32;
+// the lowest bit of count_hi_and_cancelled says "cancelled".
+struct cmpi_status {
+	uint32_t count_lo;
+	uint32_t count_hi_and_cancelled;
+	int32_t source;
+	int32_t tag;
+	int32_t error;
+};
+
+// MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
+#define CMPI_STATUS_IGNORE ((struct cmpi_status *)1)
+
+_Static_assert(sizeof(struct cmpi_status) == 20, "MPI_Status has 20 bytes");
+
+#endif

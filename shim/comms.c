@@ -1,0 +1,213 @@
+// Communicators: every constructor of the host's, after which all members of
+// the new communicator agree on whether we carry it, and under which context id.
+//
+// 1. Each member translates the group (both groups of an intercommunicator)
+//    to ranks of MPI_COMM_WORLD. If some member isn't in our world (spawned,
+//    or joined by connect/accept), the communicator is the host's; all members
+//    see the same.
+// 2. The leader (rank 0; of an intercommunicator, rank 0 of the side whose
+//    rank 0 comes first in MPI_COMM_WORLD) makes a context id and tells the
+//    others by the host's broadcast on the new communicator.
+// 3. Each member makes its entry and ties it to the communicator by an
+//    attribute. The attribute's delete callback removes the entry, whichever
+//    way the communicator is freed.
+
+#include <stdlib.h>
+
+#include "shim.h"
+#include "comms.h"
+#include "_cgo_export.h"
+
+static int keyval = CMPI_KEYVAL_INVALID;
+
+static int comm_gone(int comm, int key, void *index, void *extra)
+{
+	(void)key, (void)extra;
+	int32_t depth = cmpi_own_begin();
+	if (comm == CMPI_COMM_SELF)
+		goFinish(); // MPI_Finalize, after all callbacks of the program's own
+	else
+		goCommGone((int)(intptr_t)index);
+	cmpi_own_end(depth);
+	return CMPI_SUCCESS;
+}
+
+int cmpi_comms_init(void)
+{
+	return cmpi_host.Comm_create_keyval(NULL, comm_gone, &keyval, NULL);
+}
+
+int cmpi_comm_tie(int comm, int index)
+{
+	return cmpi_host.Comm_set_attr(comm, keyval, (void *)(intptr_t)index);
+}
+
+// ---- who is in it -------------------------------------------------------------------
+
+// World ranks of a communicator's members, local group first.
+struct members {
+	int inter, rank, nlocal, nremote;
+	int *world;
+};
+
+static int translate(int group, int n, int *world)
+{
+	int rc = CMPI_ERR_NO_MEM, world_group = CMPI_GROUP_NULL;
+	int *ranks = malloc(n * sizeof *ranks);
+	if (ranks != NULL) {
+		for (int i = 0; i < n; i++)
+			ranks[i] = i;
+		rc = cmpi_host.Comm_group(CMPI_COMM_WORLD, &world_group);
+		if (rc == CMPI_SUCCESS) {
+			rc = cmpi_host.Group_translate_ranks(group, n, ranks, world_group, world);
+			cmpi_host.Group_free(&world_group);
+		}
+	}
+	free(ranks);
+	return rc;
+}
+
+static int get_members(int comm, struct members *m)
+{
+	int rc, local = CMPI_GROUP_NULL, remote = CMPI_GROUP_NULL;
+
+	*m = (struct members){0};
+	if ((rc = cmpi_host.Comm_test_inter(comm, &m->inter)) ||
+	    (rc = cmpi_host.Comm_rank(comm, &m->rank)) ||
+	    (rc = cmpi_host.Comm_group(comm, &local)) ||
+	    (rc = cmpi_host.Group_size(local, &m->nlocal)))
+		goto out;
+	if (m->inter && ((rc = cmpi_host.Comm_remote_group(comm, &remote)) ||
+	                 (rc = cmpi_host.Group_size(remote, &m->nremote))))
+		goto out;
+	m->world = malloc((m->nlocal + m->nremote) * sizeof *m->world);
+	if (m->world == NULL) {
+		rc = CMPI_ERR_NO_MEM;
+		goto out;
+	}
+	rc = translate(local, m->nlocal, m->world);
+	if (rc == CMPI_SUCCESS && m->inter)
+		rc = translate(remote, m->nremote, m->world + m->nlocal);
+out:
+	if (local != CMPI_GROUP_NULL)
+		cmpi_host.Group_free(&local);
+	if (remote != CMPI_GROUP_NULL)
+		cmpi_host.Group_free(&remote);
+	if (rc != CMPI_SUCCESS)
+		free(m->world);
+	return rc;
+}
+
+// ---- which context it has --------------------------------------------------------------
+
+// All members get the leader's id. In an intercommunicator a broadcast goes from
+// one member to the other side; so the leader tells the other side, and that
+// side's rank 0 tells the leader's own.
+static int agree(int comm, const struct members *m, uint64_t *context)
+{
+	int leading = !m->inter || m->world[0] < m->world[m->nlocal]; // this side has the leader
+	int rc;
+
+	if (leading && m->rank == 0)
+		*context = goNextContext();
+	if (!m->inter)
+		return cmpi_host.Bcast(context, sizeof *context, CMPI_BYTE, 0, comm);
+	for (int round = 0; round < 2; round++) {
+		int sending = leading == (round == 0);
+		int root = !sending ? 0 : m->rank == 0 ? CMPI_ROOT : CMPI_PROC_NULL;
+		rc = cmpi_host.Bcast(context, sizeof *context, CMPI_BYTE, root, comm);
+		if (rc != CMPI_SUCCESS)
+			return rc;
+	}
+	return CMPI_SUCCESS;
+}
+
+// ---- adoption ----------------------------------------------------------------------------
+
+int cmpi_adopt(int comm, uint64_t context)
+{
+	struct members m;
+	int rc = get_members(comm, &m);
+	if (rc != CMPI_SUCCESS)
+		return rc;
+	for (int i = 0; i < m.nlocal + m.nremote; i++) {
+		if (m.world[i] == CMPI_UNDEFINED) {
+			free(m.world);
+			return CMPI_SUCCESS; // the host's
+		}
+	}
+	if (context == 0)
+		rc = BLOCKING(agree(comm, &m, &context));
+	if (rc == CMPI_SUCCESS) {
+		int32_t depth = cmpi_own_begin();
+		rc = goAdopt(comm, context, m.rank, m.world, m.nlocal, m.inter ? m.world + m.nlocal : NULL, m.nremote);
+		cmpi_own_end(depth);
+	}
+	free(m.world);
+	return rc;
+}
+
+// What a constructor gave: nothing for a rank that is not a member.
+static int adopt_new(const char *fn, int rc, const int *newcomm)
+{
+	if (rc != CMPI_SUCCESS || !cmpi_active() || *newcomm == CMPI_COMM_NULL)
+		return rc;
+	rc = cmpi_adopt(*newcomm, 0);
+	return rc == CMPI_SUCCESS ? rc : cmpi_raise(fn, CMPI_COMM_WORLD, rc);
+}
+
+#define CONSTRUCTOR(name, params, ...)                                                            \
+	int MPI_##name params                                                                         \
+	{                                                                                             \
+		return adopt_new("MPI_" #name, BLOCKING(NATIVE(name)(__VA_ARGS__)), newcomm);             \
+	}                                                                                             \
+	PROFILED(name);
+
+CONSTRUCTOR(Comm_dup, (W comm, int *newcomm), comm, newcomm)
+CONSTRUCTOR(Comm_dup_with_info, (W comm, W info, int *newcomm), comm, info, newcomm)
+CONSTRUCTOR(Comm_split, (W comm, int color, int key, int *newcomm), comm, color, key, newcomm)
+CONSTRUCTOR(Comm_split_type, (W comm, int type, int key, W info, int *newcomm), comm, type, key, info, newcomm)
+CONSTRUCTOR(Comm_create, (W comm, W group, int *newcomm), comm, group, newcomm)
+CONSTRUCTOR(Comm_create_group, (W comm, W group, int tag, int *newcomm), comm, group, tag, newcomm)
+CONSTRUCTOR(Comm_create_from_group, (W group, const char *tag, W info, W handler, int *newcomm), group, tag, info, handler, newcomm)
+CONSTRUCTOR(Cart_create, (W comm, int n, const int *dims, const int *periods, int reorder, int *newcomm), comm, n, dims, periods, reorder, newcomm)
+CONSTRUCTOR(Cart_sub, (W comm, const int *remain, int *newcomm), comm, remain, newcomm)
+CONSTRUCTOR(Graph_create, (W comm, int n, const int *index, const int *edges, int reorder, int *newcomm), comm, n, index, edges, reorder, newcomm)
+CONSTRUCTOR(Dist_graph_create, (W comm, int n, const int *sources, const int *degrees, const int *destinations, const int *weights, W info, int reorder, int *newcomm), comm, n, sources, degrees, destinations, weights, info, reorder, newcomm)
+CONSTRUCTOR(Dist_graph_create_adjacent, (W comm, int in, const int *sources, const int *inweights, int out, const int *destinations, const int *outweights, W info, int reorder, int *newcomm), comm, in, sources, inweights, out, destinations, outweights, info, reorder, newcomm)
+CONSTRUCTOR(Intercomm_create, (W local, int leader, W peer, int remote, int tag, int *newcomm), local, leader, peer, remote, tag, newcomm)
+CONSTRUCTOR(Intercomm_create_from_groups, (W local, int leader, W remote, int remote_leader, const char *tag, W info, W handler, int *newcomm), local, leader, remote, remote_leader, tag, info, handler, newcomm)
+CONSTRUCTOR(Intercomm_merge, (W comm, int high, int *newcomm), comm, high, newcomm)
+
+// A nonblocking duplicate has its parent's members, and all of them make the
+// duplicates of one parent in the same order. So its context id follows from
+// the parent's and a count, without a message; the entry is made when the host
+// has finished. The host's request goes into one of ours that does this.
+
+#define IDUP(name, params, ...)                                                              \
+	int MPI_##name params                                                                    \
+	{                                                                                        \
+		struct cmpi_comm *c = cmpi_owned(comm);                                              \
+		int rc = ASYNC(NATIVE(name)(__VA_ARGS__));                                                \
+		if (rc != CMPI_SUCCESS || c == NULL)                                                 \
+			return rc;                                                                       \
+		return OURS(name, c->handle, goIdup(c, newcomm, request));                           \
+	}                                                                                        \
+	PROFILED(name);
+
+IDUP(Comm_idup, (W comm, int *newcomm, int *request), comm, newcomm, request)
+IDUP(Comm_idup_with_info, (W comm, W info, int *newcomm, int *request), comm, info, newcomm, request)
+
+// The delete callback does our part.
+
+int MPI_Comm_free(void *comm)
+{
+	return BLOCKING(NATIVE(Comm_free)(comm));
+}
+PROFILED(Comm_free);
+
+int MPI_Comm_disconnect(void *comm)
+{
+	return BLOCKING(NATIVE(Comm_disconnect)(comm));
+}
+PROFILED(Comm_disconnect);

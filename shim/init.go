@@ -1,0 +1,439 @@
+package main
+
+// #include <stdlib.h>
+// #include "shim.h"
+// #include "comms.h"
+// #include "types.h"
+// #include "lifecycle.h"
+import "C"
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"cmpi/arena"
+	"cmpi/flush"
+	"cmpi/mpitransport"
+	"cmpi/ringq"
+	"cmpi/settings"
+)
+
+// endpoint is this process's engine, nil before and after our part.
+var endpoint *mpitransport.Endpoint
+
+// theJob is what Finalize has to undo.
+var theJob struct {
+	mpi      bool // started by MPI_Init, so that there is a host to turn to
+	pool     *arena.Arena
+	helper   *helper
+	abandons atomic.Bool
+}
+
+// errDisabled is the reason not to run that nobody needs to hear.
+var errDisabled = errors.New("CMPI_DISABLE=1")
+
+// goInit is called when the host's MPI_Init has succeeded. All ranks decide
+// together whether we carry the job. Each step is agreed on before the next:
+//
+//  1. Every rank has understood its settings, and they fit together.
+//  2. Rank 0 has a pool with room; all hear its identity.
+//  3. All have mapped the same pool. A pool file made for this job is unlinked
+//     now, so that nothing can be left behind.
+//  4. All have joined the job in the pool.
+//
+// Where a step fails on one rank, all go on with the host MPI alone, and rank 0
+// says why.
+//
+//export goInit
+func goInit() {
+	defer rescue()
+	theJob.mpi = true
+	C.cmpi_restore_signals()
+	var rank, size, threaded C.int
+	if C.cmpi_world(&rank, &size, &threaded) != success {
+		return // a broken host says so itself
+	}
+	w := world{rank: int(rank), size: int(size)}
+	s, err := settings.Parse(environ())
+	ranks, err := w.introduce(s, err)
+	if err == nil {
+		err = w.join(s, ranks, threaded != 0)
+	}
+	if err == nil {
+		err = w.common(take())
+	}
+	if err == nil {
+		if s.Verbose && w.rank == 0 {
+			say("%d ranks over %s (%d MiB), %v mode, eager limit %d bytes", w.size, theJob.pool.Path(),
+				theJob.pool.Size()>>20, theJob.pool.View().Mode(), s.EagerLimit)
+		}
+		return
+	}
+	w.decline(s, err)
+}
+
+// decline leaves the job to the host MPI, or ends it if the user wants that.
+func (w *world) decline(s settings.Settings, err error) {
+	leave()
+	if errors.Is(err, errDisabled) {
+		return
+	}
+	if !s.Require {
+		if w.rank == 0 {
+			say("%v; running on the host MPI alone", err)
+		}
+		return
+	}
+	if w.rank == 0 {
+		say("%v; stopping because CMPI_REQUIRE=1", err)
+		C.cmpi_world_abort(1)
+		os.Exit(1)
+	}
+	C.cmpi_world_barrier() // rank 0 ends us here
+}
+
+// world is MPI_COMM_WORLD, over which the host agrees for us.
+type world struct{ rank, size int }
+
+// introduction is what each rank tells the others first.
+type introduction struct {
+	boot, host [16]byte // the kernel, and the coherence domain
+	settings   [8]byte  // a digest of those that all must share
+	flags      byte     // the flag bits
+	problem    [167]byte
+}
+
+const (
+	flagDisabled = 1 << iota
+	flagRequire
+	flagNoPool
+)
+
+// introduce exchanges introductions; the error is the same on all ranks.
+func (w *world) introduce(s settings.Settings, problem error) ([]introduction, error) {
+	mine := introduction{boot: arena.BootID(), settings: digest(s)}
+	mine.host = hostID(s)
+	if s.Disable {
+		mine.flags |= flagDisabled
+		problem = nil
+	}
+	if s.Require {
+		mine.flags |= flagRequire
+	}
+	if s.Pool == "" {
+		mine.flags |= flagNoPool
+	}
+	if problem != nil {
+		copy(mine.problem[:], problem.Error())
+	}
+	all := make([]introduction, w.size)
+	C.cmpi_world_allgather(unsafe.Pointer(&mine), C.int(unsafe.Sizeof(mine)), unsafe.Pointer(&all[0]))
+	for _, i := range all {
+		if i.flags&flagDisabled != 0 {
+			return nil, errDisabled
+		}
+	}
+	for r := range all {
+		if text := cString(all[r].problem[:]); text != "" {
+			return nil, w.blame(r, text)
+		}
+	}
+	for r, i := range all {
+		switch {
+		case i.settings != all[0].settings || i.flags != all[0].flags:
+			return nil, fmt.Errorf("ranks 0 and %d have different CMPI_ settings; give all ranks the same", r)
+		case i.flags&flagNoPool != 0 && i.boot != all[0].boot:
+			return nil, errors.New("the ranks run on several hosts and there is no pool that they share; name it by CMPI_POOL")
+		}
+	}
+	return all, nil
+}
+
+// blame says whose problem it is when there are several ranks.
+func (w *world) blame(rank int, text string) error {
+	if w.size == 1 || rank == 0 {
+		return errors.New(text)
+	}
+	return fmt.Errorf("rank %d: %s", rank, text)
+}
+
+// common makes a problem of one rank that of all.
+func (w *world) common(problem error) error {
+	const width = 256
+	var mine [width]byte
+	if problem != nil {
+		copy(mine[:width-1], problem.Error())
+	}
+	all := make([]byte, width*w.size)
+	C.cmpi_world_allgather(unsafe.Pointer(&mine), width, unsafe.Pointer(&all[0]))
+	for r := range w.size {
+		if text := cString(all[r*width : (r+1)*width]); text != "" {
+			return w.blame(r, text)
+		}
+	}
+	return nil
+}
+
+// invitation is what rank 0 tells of the pool.
+type invitation struct {
+	path [256]byte // of a pool made for this job; empty when the user named one
+	pool [16]byte  // its identity
+	job  [16]byte  // the job's name in it
+}
+
+// join does steps 2 to 4; the error is the same on all ranks.
+func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) error {
+	mode, err := coherence(s, ranks)
+	if err != nil {
+		return err
+	}
+	cfg := poolConfig(s, mode)
+	var (
+		inv  invitation
+		made *jobFile
+	)
+	if w.rank == 0 {
+		made, err = w.invite(s, &cfg, &inv)
+	}
+	if err = w.common(err); err == nil {
+		C.cmpi_world_bcast(unsafe.Pointer(&inv), C.int(unsafe.Sizeof(inv)), 0)
+		if w.rank != 0 {
+			err = accept(&cfg, &inv)
+		}
+		err = w.common(err)
+	}
+	if made != nil {
+		made.unlink()
+	}
+	if err != nil {
+		return err
+	}
+	if s.Pool != "" && firstOfHost(ranks, w.rank) {
+		if _, err := theJob.pool.GC(); err != nil {
+			say("rank %d: what dead jobs left in the pool could not be freed: %v", w.rank, err)
+		}
+	}
+	endpoint, err = mpitransport.New(engineConfig(s, w, ranks, cString(inv.job[:])))
+	if endpoint != nil {
+		endpoint.SetThreaded(threaded)
+		atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
+	}
+	return w.common(err)
+}
+
+// roomPerRank is the space that a pool must have left for each rank: a few
+// rings and a staging block.
+const roomPerRank = 256 << 10
+
+// invite makes or opens the pool on rank 0 and sees whether there is room.
+func (w *world) invite(s settings.Settings, cfg *arena.Config, inv *invitation) (made *jobFile, err error) {
+	var job [8]byte
+	if _, err = rand.Read(job[:]); err != nil {
+		return nil, fmt.Errorf("no random numbers for a job name: %w", err)
+	}
+	copy(inv.job[:], hex.EncodeToString(job[:]))
+	if s.Pool == "" {
+		sweepJobFiles()
+		if made, err = newJobFile(); err != nil {
+			return nil, err
+		}
+		cfg.Path = made.path
+		copy(inv.path[:len(inv.path)-1], made.path)
+	}
+	if theJob.pool, err = arena.Open(*cfg); err != nil {
+		return made, err
+	}
+	inv.pool = theJob.pool.ID()
+	trial, err := theJob.pool.Create("j/"+cString(inv.job[:])+"/room", max(1<<20, roomPerRank*int64(w.size)))
+	if err != nil {
+		return made, err
+	}
+	return made, trial.Destroy()
+}
+
+// accept opens the pool that rank 0 has opened.
+func accept(cfg *arena.Config, inv *invitation) (err error) {
+	if path := cString(inv.path[:]); path != "" {
+		cfg.Path = path
+	}
+	cfg.Create = false
+	if theJob.pool, err = arena.Open(*cfg); err != nil {
+		return err
+	}
+	if theJob.pool.ID() != inv.pool {
+		return fmt.Errorf("%s is another pool here than on rank 0", cfg.Path)
+	}
+	return nil
+}
+
+// take makes us the carrier of MPI_COMM_WORLD and MPI_COMM_SELF.
+func take() error {
+	initComms()
+	initTypes()
+	if C.cmpi_comms_init() != success || C.cmpi_types_init() != success {
+		return errors.New("the host MPI refuses attribute keys")
+	}
+	for _, handle := range []int32{commWorld, commSelf} {
+		if adopt(handle, 0) != success {
+			return errors.New("MPI_COMM_WORLD and MPI_COMM_SELF could not be taken over")
+		}
+	}
+	atomic.StoreInt32(stateActive, 1)
+	theJob.helper = startHelper()
+	return nil
+}
+
+// leave undoes what was begun when the ranks have decided against us.
+func leave() {
+	if comms.list.Load() != nil {
+		stopHelper()
+		forgetComms()
+	}
+	if endpoint != nil {
+		endpoint.Abandon()
+		endpoint = nil
+	}
+	closePool()
+}
+
+func stopHelper() {
+	atomic.StoreInt32(stateActive, 0)
+	if theJob.helper != nil {
+		theJob.helper.end()
+		theJob.helper = nil
+	}
+}
+
+func closePool() {
+	if theJob.pool != nil {
+		_ = theJob.pool.Close() // it ends with the process anyway
+		theJob.pool = nil
+	}
+}
+
+// goFinish ends our part inside the host's MPI_Finalize, after the program's
+// own callbacks. The host's barrier comes first: in it both libraries make
+// progress, so that no rank waits for one that has stopped to.
+//
+//export goFinish
+func goFinish() {
+	defer rescue()
+	if endpoint == nil {
+		return
+	}
+	C.cmpi_world_barrier()
+	stopHelper()
+	if err := endpoint.Finalize(); err != nil {
+		say("rank %d: %v", endpoint.Rank(), err)
+	}
+	forgetComms()
+	endpoint = nil
+	closePool()
+}
+
+// goAbandon gives back what this rank holds of the pool, before the job dies.
+//
+//export goAbandon
+func goAbandon() {
+	defer rescue()
+	abandon()
+}
+
+func abandon() {
+	if endpoint != nil && !theJob.abandons.Swap(true) {
+		endpoint.Abandon()
+	}
+}
+
+// ---- choices ------------------------------------------------------------------------
+
+// hostID names this rank's coherence domain.
+func hostID(s settings.Settings) (id [16]byte) {
+	if s.Host == "" {
+		return arena.BootID()
+	}
+	h := fnv.New128a()
+	h.Write([]byte(s.Host))
+	h.Sum(id[:0])
+	return id
+}
+
+// digest is the same on ranks whose settings fit together. The pool may have
+// different names on different hosts.
+func digest(s settings.Settings) (d [8]byte) {
+	s.Pool, s.Host, s.Verbose, s.Require, s.Disable, s.Seed = "", "", false, false, false, 0
+	s.Rank, s.Size, s.Job = 0, 0, ""
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v", s)
+	h.Sum(d[:0])
+	return d
+}
+
+// coherence is the mode of the job.
+func coherence(s settings.Settings, ranks []introduction) (flush.Mode, error) {
+	if s.Coherence != settings.CoherenceAuto {
+		return flush.ParseMode(string(s.Coherence))
+	}
+	for _, r := range ranks {
+		if r.host != ranks[0].host {
+			return flush.Flush, nil
+		}
+	}
+	return flush.Coherent, nil
+}
+
+func poolConfig(s settings.Settings, mode flush.Mode) arena.Config {
+	return arena.Config{Path: s.Pool, Size: s.PoolSize, Create: true, Mode: mode, HostID: hostID(s),
+		Flush: flush.Options{NoVector: s.NoVector, Seed: s.Seed, Chaos: s.Chaos}}
+}
+
+func engineConfig(s settings.Settings, w *world, ranks []introduction, job string) mpitransport.Config {
+	c := mpitransport.Config{Rank: w.rank, Size: w.size, Arena: theJob.pool, Job: job, Host: ranks[w.rank].host,
+		EagerLimit: int(s.EagerLimit), RingLines: s.RingLines, SeqBits: s.SeqBits, NoSingleCopy: !s.SingleCopy}
+	if s.Ring == settings.RingPaper {
+		c.Ring = ringq.Cell
+	}
+	for _, r := range ranks {
+		if r.boot == ranks[w.rank].boot {
+			c.LocalRanks++
+		}
+	}
+	return c
+}
+
+// firstOfHost reports whether rank is the lowest of its coherence domain.
+func firstOfHost(ranks []introduction, rank int) bool {
+	for r := range rank {
+		if ranks[r].host == ranks[rank].host {
+			return false
+		}
+	}
+	return true
+}
+
+// environ is the environment as it is now: the program may have changed it since
+// Go took its copy.
+func environ() (list []string) {
+	for i := C.int(0); ; i++ {
+		p := C.cmpi_environ(i)
+		if p == nil {
+			return list
+		}
+		list = append(list, C.GoString(p))
+	}
+}
+
+// cString is the text before the first zero byte.
+func cString(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}

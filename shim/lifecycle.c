@@ -1,0 +1,128 @@
+// MPI_Init, MPI_Finalize, MPI_Abort.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+#include "lifecycle.h"
+#include "_cgo_export.h"
+
+// Under a host whose ABI we don't speak, only the launcher's environment says
+// which rank this is.
+static int first_rank_by_environment(void)
+{
+	static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *rank = getenv(names[i]);
+		if (rank != NULL)
+			return strcmp(rank, "0") == 0;
+	}
+	return 1;
+}
+
+static int is_set(const char *name)
+{
+	const char *value = getenv(name);
+	return value != NULL && strcmp(value, "1") == 0;
+}
+
+// The host is up. All ranks decide together whether we carry the job.
+static void begin(void)
+{
+	const char *why;
+	if (cmpi_active())
+		return;
+	if (cmpi_host_resolve(&why) == 0) {
+		goInit();
+		return;
+	}
+	if (is_set("CMPI_DISABLE"))
+		return;
+	int require = is_set("CMPI_REQUIRE");
+	if (first_rank_by_environment())
+		fprintf(stderr, "cmpi: %s; %s\n", why,
+		        require ? "stopping because CMPI_REQUIRE=1" : "running on the host MPI alone");
+	if (require)
+		exit(1);
+}
+
+int MPI_Init(void *argc, void *argv)
+{
+	int rc = NATIVE(Init)(argc, argv);
+	if (rc == CMPI_SUCCESS)
+		begin();
+	return rc;
+}
+PROFILED(Init);
+
+int MPI_Init_thread(void *argc, void *argv, int required, int *provided)
+{
+	int rc = NATIVE(Init_thread)(argc, argv, required, provided);
+	if (rc == CMPI_SUCCESS)
+		begin();
+	return rc;
+}
+PROFILED(Init_thread);
+
+// The host first deletes the attributes of MPI_COMM_SELF, the last made first.
+// Callbacks of the program may still communicate; ours comes after them and
+// ends our part (comms.c).
+int MPI_Finalize(void)
+{
+	return BLOCKING(NATIVE(Finalize)());
+}
+PROFILED(Finalize);
+
+int MPI_Abort(W comm, int code)
+{
+	if (cmpi_active())
+		goAbandon();
+	return NATIVE(Abort)(comm, code);
+}
+PROFILED(Abort);
+
+// ---- what Go needs of the host while it starts ---------------------------------------
+
+int cmpi_world(int *rank, int *size, int *threaded)
+{
+	int rc, level = 0;
+	if ((rc = cmpi_host.Comm_rank(CMPI_COMM_WORLD, rank)) || (rc = cmpi_host.Comm_size(CMPI_COMM_WORLD, size)) ||
+	    (rc = cmpi_host.Query_thread(&level)))
+		return rc;
+	*threaded = level == CMPI_THREAD_MULTIPLE;
+	return CMPI_SUCCESS;
+}
+
+int cmpi_world_bcast(void *buf, int n, int root)
+{
+	return cmpi_host.Bcast(buf, n, CMPI_BYTE, root, CMPI_COMM_WORLD);
+}
+
+int cmpi_world_allgather(const void *mine, int n, void *all)
+{
+	return cmpi_host.Allgather(mine, n, CMPI_BYTE, all, n, CMPI_BYTE, CMPI_COMM_WORLD);
+}
+
+int cmpi_world_barrier(void)
+{
+	return BLOCKING(cmpi_host.Barrier(CMPI_COMM_WORLD));
+}
+
+void cmpi_world_abort(int code)
+{
+	cmpi_host.Abort(CMPI_COMM_WORLD, code);
+}
+
+extern char **environ;
+
+const char *cmpi_environ(int i)
+{
+	return environ[i];
+}
+
+void cmpi_poke(void)
+{
+	int flag;
+	cmpi_host.Iprobe(CMPI_ANY_SOURCE, CMPI_ANY_TAG, CMPI_COMM_SELF, &flag, CMPI_STATUS_IGNORE);
+}

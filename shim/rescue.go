@@ -1,0 +1,51 @@
+package main
+
+// #include <stdlib.h>
+// #include "lifecycle.h"
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+)
+
+// rescue is deferred by every exported function. A panic is a fault of ours; it
+// becomes one line and the end of the job, as an error that MPI cannot return.
+func rescue() {
+	r := recover()
+	if r == nil {
+		return
+	}
+	fatal("internal error: %v (at %s); please report it", r, panicSite())
+}
+
+// panicSite names the function and line that panicked.
+func panicSite() string {
+	lines := strings.Split(string(debug.Stack()), "\n")
+	for i, l := range lines {
+		// What follows the last runtime frame of the panic is its cause.
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			site := strings.TrimSpace(lines[i+3])
+			site, _, _ = strings.Cut(site, " +")
+			return site[strings.LastIndex(site, "/")+1:]
+		}
+	}
+	return "unknown place"
+}
+
+// say writes one line to the standard error output.
+func say(format string, args ...any) {
+	fmt.Fprintln(os.Stderr, "cmpi: "+strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+}
+
+// fatal says why and ends the job.
+func fatal(format string, args ...any) {
+	say(format, args...)
+	abandon()
+	if theJob.mpi {
+		C.cmpi_world_abort(1)
+	}
+	os.Exit(1)
+}
