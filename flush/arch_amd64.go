@@ -106,3 +106,20 @@ func bestStream(noVector bool) uintptr {
 		return streamSSE
 	}
 }
+
+// instructions names what Flush uses when vectors are allowed.
+func instructions() (publish, writeBack, invalidate, stream string) {
+	publish = [...]string{
+		publishVector: "16-byte stores",
+		publishStream: "64-byte streaming store",
+		publishDirect: "movdir64b",
+	}[bestPublish(false)]
+	stream = [...]string{
+		streamSSE:    "movntdq 16",
+		streamAVX:    "vmovntdq 32",
+		streamAVX512: "vmovntdq 64",
+	}[bestStream(false)]
+	cache := [...]string{cacheFlush: "clflush", cacheFlushOpt: "clflushopt", cacheWriteBack: "clwb"}
+	w, i := bestCacheOps()
+	return publish, cache[w], cache[i], stream
+}

@@ -52,3 +52,8 @@ func bestCacheOps() (writeBack, invalidate uintptr) { return cacheWriteBack, cac
 
 // bestStream is store and clean line by line, behind the same door.
 func bestStream(bool) uintptr { return streamWords }
+
+// instructions names what Flush uses.
+func instructions() (publish, writeBack, invalidate, stream string) {
+	return "stp and stlr", "dc cvac", "dc civac", "stp and dc cvac"
+}

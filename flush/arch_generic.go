@@ -16,6 +16,9 @@ func bestPublish(bool) uintptr                      { return publishWords }
 func bestCacheOps() (writeBack, invalidate uintptr) { return cacheNone, cacheNone }
 func bestStream(bool) uintptr                       { return streamNone }
 
+// instructions is empty: there are none.
+func instructions() (publish, writeBack, invalidate, stream string) { return }
+
 // putLine publishes the 64 bytes at src in the aligned line dst.
 func putLine(_ uintptr, dst, src unsafe.Pointer) {
 	copyWords(dst, src, LinePayload)

@@ -15,30 +15,9 @@ type Features struct {
 }
 
 // caps is what the CPU offers; set once before any View exists.
-var caps = func() Features { return detect() }()
+var caps = detect()
 
-func init() {
-	w, i := bestCacheOps()
-	caps.Publish = publishName[bestPublish(false)]
-	caps.WriteBack, caps.Invalidate = cacheName(w), cacheName(i)
-	caps.Stream = streamName[bestStream(false)]
-}
-
-var publishName = [...]string{
-	publishWords:   "8-byte stores",
-	publishVector:  "16-byte stores",
-	publishOrdered: "fenced stores",
-	publishStream:  "64-byte streaming store",
-	publishDirect:  "movdir64b",
-}
-
-var streamName = [...]string{
-	streamNone:   "",
-	streamWords:  "movnti",
-	streamSSE:    "movntdq 16",
-	streamAVX:    "vmovntdq 32",
-	streamAVX512: "vmovntdq 64",
-}
+func init() { caps.Publish, caps.WriteBack, caps.Invalidate, caps.Stream = instructions() }
 
 // Caps returns what the CPU offers and what was chosen from it.
 func Caps() Features { return caps }
@@ -63,9 +42,4 @@ func (f Features) String() string {
 	}
 	return fmt.Sprintf("%s; publish %s, write back %s, invalidate %s, stream %s",
 		strings.Join(s, " "), f.Publish, f.WriteBack, f.Invalidate, f.Stream)
-}
-
-// cacheName names a cache operation for people.
-func cacheName(op uintptr) string {
-	return [...]string{cacheNone: "", cacheFlush: "clflush", cacheFlushOpt: "clflushopt", cacheWriteBack: "clwb"}[op]
 }

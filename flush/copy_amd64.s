@@ -86,7 +86,26 @@ TEXT ·copyWords(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
-	SUBQ $8, DX
+	SUBQ $32, DX
+	JL   few
+
+// Four words at a time: one word a turn runs at half the speed.
+four:
+	MOVQ 0(CX), SI
+	MOVQ 8(CX), DI
+	MOVQ 16(CX), R8
+	MOVQ 24(CX), R9
+	MOVQ SI, 0(AX)
+	MOVQ DI, 8(AX)
+	MOVQ R8, 16(AX)
+	MOVQ R9, 24(AX)
+	ADDQ $32, CX
+	ADDQ $32, AX
+	SUBQ $32, DX
+	JGE  four
+
+few:
+	ADDQ $24, DX
 	JL   rest
 
 words:

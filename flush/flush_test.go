@@ -1,12 +1,11 @@
 package flush
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // eachVariant runs f with a writer's and a reader's View of the same memory.
@@ -24,65 +23,64 @@ func eachVariant(t *testing.T, size int, f func(t *testing.T, w, r *View)) {
 
 // fill returns n reproducible bytes.
 func fill(seed uint64, n int) []byte {
-	rng := rand.New(rand.NewPCG(seed, 1))
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
 	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
-	}
+	rand.NewChaCha8(key).Read(b)
 	return b
 }
 
-func TestLine(t *testing.T) {
-	eachVariant(t, 1<<16, func(t *testing.T, w, r *View) {
-		for i := range 200 {
-			off := i % 7 * LineSize
-			src, dst := fill(uint64(i), LineSize+8)[i%8:][:LineSize], make([]byte, LineSize)
-			want := uint64(i + 1)
-			*(*uint64)(unsafe.Pointer(&src[wordOffset])) = want
-			if r.GetLine(ptr(dst), at(r, off), want) {
-				t.Fatalf("line %d seen before it was published", i)
-			}
-			if diff := cmp.Diff(make([]byte, LineSize), dst); diff != "" {
-				t.Fatalf("a miss wrote to dst:\n%s", diff)
-			}
-			w.PutLine(at(w, off), ptr(src))
-			w.Fence()
-			if !r.GetLine(ptr(dst), at(r, off), want) && !r.GetLine(ptr(dst), at(r, off), want) {
-				t.Fatalf("line %d not seen at the second look after the fence", i)
-			}
-			if diff := cmp.Diff(src, dst); diff != "" {
-				t.Fatalf("line %d (-put +got):\n%s", i, diff)
-			}
+func TestLine(t *testing.T) { eachVariant(t, 1<<16, lineRoundTrip) }
+
+func lineRoundTrip(t *testing.T, w, r *View) {
+	for i := range 200 {
+		off := i % 7 * LineSize
+		src, dst := fill(uint64(i), LineSize+8)[i%8:][:LineSize], make([]byte, LineSize)
+		want := uint64(i + 1)
+		*(*uint64)(unsafe.Pointer(&src[wordOffset])) = want
+		if r.GetLine(ptr(dst), at(r, off), want) {
+			t.Fatalf("line %d seen before it was published", i)
 		}
-	})
+		if d := diff(make([]byte, LineSize), dst); d != "" {
+			t.Fatalf("a miss wrote to dst:\n%s", d)
+		}
+		w.PutLine(at(w, off), ptr(src))
+		w.Fence()
+		if !looks(2, func() bool { return r.GetLine(ptr(dst), at(r, off), want) }) {
+			t.Fatalf("line %d not seen at the second look after the fence", i)
+		}
+		if d := diff(src, dst); d != "" {
+			t.Fatalf("line %d (-put +got):\n%s", i, d)
+		}
+	}
 }
 
-func TestLines(t *testing.T) {
-	eachVariant(t, 1<<16, func(t *testing.T, w, r *View) {
-		word := uint64(1)
-		for _, n := range []int{1, 7, 8, 55, 56, 57, 112, 113, 448, 1000, 4096} {
-			src, dst := fill(uint64(n), n+1)[1:], make([]byte, n+16)
-			lines := (n + LinePayload - 1) / LinePayload
-			if got := r.GetLines(ptr(dst), at(r, 0), n, word); got != 0 {
-				t.Fatalf("n=%d: %d bytes before anything was published", n, got)
-			}
-			if got := w.PutLines(at(w, 0), ptr(src), n, word); got != lines {
-				t.Fatalf("n=%d: PutLines = %d, want %d", n, got, lines)
-			}
-			w.Fence()
-			got, looks := 0, 0
-			for ; got < n && looks < 2*lines+1; looks++ {
-				got += r.GetLines(unsafe.Add(ptr(dst), got), at(r, got/LinePayload*LineSize), n-got, word+uint64(got/LinePayload))
-			}
-			if got != n {
-				t.Fatalf("n=%d: only %d bytes after %d looks", n, got, looks)
-			}
-			if diff := cmp.Diff(append(src, make([]byte, 16)...), dst); diff != "" {
-				t.Fatalf("n=%d (-put +got):\n%s", n, diff)
-			}
-			word += uint64(lines)
+func TestLines(t *testing.T) { eachVariant(t, 1<<16, linesRoundTrip) }
+
+func linesRoundTrip(t *testing.T, w, r *View) {
+	word := uint64(1)
+	for _, n := range []int{1, 7, 8, 55, 56, 57, 112, 113, 448, 1000, 4096} {
+		src, dst := fill(uint64(n), n+1)[1:], make([]byte, n+16)
+		lines := (n + LinePayload - 1) / LinePayload
+		if got := r.GetLines(ptr(dst), at(r, 0), n, word); got != 0 {
+			t.Fatalf("n=%d: %d bytes before anything was published", n, got)
 		}
-	})
+		if got := w.PutLines(at(w, 0), ptr(src), n, word); got != lines {
+			t.Fatalf("n=%d: PutLines = %d, want %d", n, got, lines)
+		}
+		w.Fence()
+		got, looks := 0, 0
+		for ; got < n && looks < 2*lines+1; looks++ {
+			got += r.GetLines(unsafe.Add(ptr(dst), got), at(r, got/LinePayload*LineSize), n-got, word+uint64(got/LinePayload))
+		}
+		if got != n {
+			t.Fatalf("n=%d: only %d bytes after %d looks", n, got, looks)
+		}
+		if d := diff(append(src, make([]byte, 16)...), dst); d != "" {
+			t.Fatalf("n=%d (-put +got):\n%s", n, d)
+		}
+		word += uint64(lines)
+	}
 }
 
 // TestLinesStop checks that GetLines ends at the first line that does not match.
@@ -95,32 +93,32 @@ func TestLinesStop(t *testing.T) {
 		if got, want := r.GetLines(ptr(dst), at(r, 0), 10*LinePayload, 1), 4*LinePayload; got != want {
 			t.Fatalf("GetLines = %d, want %d", got, want)
 		}
-		if diff := cmp.Diff(append(src[:4*LinePayload:4*LinePayload], make([]byte, 6*LinePayload)...), dst); diff != "" {
-			t.Fatalf("(-put +got):\n%s", diff)
+		if d := diff(append(src[:4*LinePayload:4*LinePayload], make([]byte, 6*LinePayload)...), dst); d != "" {
+			t.Fatalf("(-put +got):\n%s", d)
 		}
 	})
 }
 
-func TestCopy(t *testing.T) {
-	eachVariant(t, 1<<18, func(t *testing.T, w, r *View) {
-		seed := uint64(20260101)
-		t.Logf("data seed %d", seed)
-		rng := rand.New(rand.NewPCG(seed, 0))
-		for _, n := range []int{0, 1, 7, 8, 63, 64, 65, 127, 128, 1000, 4096, 4097, 70000} {
-			for range 4 {
-				off, so, do := 64+rng.IntN(LineSize), rng.IntN(LineSize), rng.IntN(LineSize)
-				src, dst := fill(uint64(n), n+LineSize)[so:], make([]byte, n+2*LineSize)
-				w.CopyIn(at(w, off), ptr(src), n)
-				w.Fence()
-				r.CopyOut(ptr(dst[do:]), at(r, off), n)
-				want := make([]byte, len(dst))
-				copy(want[do:], src[:n])
-				if diff := cmp.Diff(want, dst); diff != "" {
-					t.Fatalf("n=%d off=%d src+%d dst+%d (-want +got):\n%s", n, off, so, do, diff)
-				}
+func TestCopy(t *testing.T) { eachVariant(t, 1<<18, copyRoundTrip) }
+
+func copyRoundTrip(t *testing.T, w, r *View) {
+	seed := uint64(20260101)
+	t.Logf("data seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, n := range []int{0, 1, 7, 8, 63, 64, 65, 127, 128, 1000, 4096, 4097, 70000} {
+		for range 4 {
+			off, so, do := 64+rng.IntN(LineSize), rng.IntN(LineSize), rng.IntN(LineSize)
+			src, dst := fill(uint64(n), n+LineSize)[so:], make([]byte, n+2*LineSize)
+			w.CopyIn(at(w, off), ptr(src), n)
+			w.Fence()
+			r.CopyOut(ptr(dst[do:]), at(r, off), n)
+			want := make([]byte, len(dst))
+			copy(want[do:], src[:n])
+			if d := diff(want, dst); d != "" {
+				t.Fatalf("n=%d off=%d src+%d dst+%d (-want +got):\n%s", n, off, so, do, d)
 			}
 		}
-	})
+	}
 }
 
 func TestWords(t *testing.T) {
@@ -147,8 +145,8 @@ func TestPlainStores(t *testing.T) {
 			w.WriteBack(at(w, 100), 300)
 			w.Fence()
 			r.Invalidate(at(r, 100), 300)
-			if diff := cmp.Diff(b, unsafe.Slice((*byte)(at(r, 100)), 300)); diff != "" {
-				t.Fatalf("round %d (-stored +loaded):\n%s", i, diff)
+			if d := diff(b, unsafe.Slice((*byte)(at(r, 100)), 300)); d != "" {
+				t.Fatalf("round %d (-stored +loaded):\n%s", i, d)
 			}
 		}
 	})

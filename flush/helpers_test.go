@@ -1,9 +1,11 @@
 package flush
 
 import (
+	"bytes"
 	"testing"
 	"unsafe"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -70,4 +72,22 @@ func variants() []variant {
 		vs = append(vs, variant{name, Emulate, Options{Seed: uint64(i) + 2, Chaos: -1}})
 	}
 	return append(vs, variant{"emulate-wild", Emulate, Options{Seed: 99, Chaos: 90}})
+}
+
+// looks reports whether one of n looks succeeds.
+func looks(n int, look func() bool) bool {
+	for range n {
+		if look() {
+			return true
+		}
+	}
+	return false
+}
+
+// diff is cmp.Diff for the bytes that are mostly equal and often many.
+func diff(want, got []byte) string {
+	if bytes.Equal(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got)
 }
