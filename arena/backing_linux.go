@@ -20,13 +20,15 @@ type backing struct {
 	device bool  // answers only mmap and locks: no ftruncate, fallocate, read, write
 	size   int64 // bytes there are to map
 	align  int64 // mappings are a multiple of it
+
+	pretend bool // tests: a file is to be treated as a device
 }
 
 // sysRoot is where sysfs is; tests put another tree there.
 var sysRoot = "/sys"
 
 // openBacking opens path, creating an empty file if create is set.
-func openBacking(path string, create bool) (*backing, error) {
+func openBacking(path string, create, pretend bool) (*backing, error) {
 	if path == "" {
 		return nil, faultf(ErrMissing, "no path given")
 	}
@@ -39,7 +41,7 @@ func openBacking(path string, create bool) (*backing, error) {
 	if err != nil {
 		return nil, openFault(err)
 	}
-	b := &backing{f: f, align: int64(os.Getpagesize())}
+	b := &backing{f: f, align: int64(os.Getpagesize()), pretend: pretend}
 	if err := b.refresh(); err != nil {
 		f.Close()
 		return nil, err
@@ -79,7 +81,7 @@ func (b *backing) refresh() error {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		b.size = st.Size
+		b.size, b.device = st.Size, b.pretend
 		return nil
 	case unix.S_IFCHR:
 		size, align, err := daxSize(sysRoot, unix.Major(st.Rdev), unix.Minor(st.Rdev))

@@ -195,7 +195,7 @@ func Format(c Config) error {
 }
 
 func format(c Config) error {
-	b, err := openBacking(c.Path, true)
+	b, err := openBacking(c.Path, true, c.asDevice)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func wipe(b *backing) error {
 // this kernel has it open; removed tells. Whoever opens it at the same moment
 // either keeps it or gets a new one. A device is never removed.
 func RemoveIfIdle(path string) (removed bool, err error) {
-	b, err := openBacking(path, false)
+	b, err := openBacking(path, false, false)
 	if err != nil {
 		return false, wrap(opRemove, path, "", err)
 	}

@@ -118,6 +118,10 @@ func (a *Arena) enter(deadline time.Time) error {
 		if a.load(claimsOff) == a.host.claims { // (5)
 			break
 		}
+		if time.Now().After(deadline) { // hosts join once each: someone misbehaves
+			a.store(own, idle)
+			return faultf(ErrLockTimeout, "hosts keep joining")
+		}
 	}
 	for _, j := range a.host.peers { // (6)
 		w := waiter{deadline: deadline}

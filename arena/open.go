@@ -31,6 +31,8 @@ type Config struct {
 
 	// LockTimeout bounds the wait for the pool lock; 0: DefaultLockTimeout.
 	LockTimeout time.Duration
+
+	asDevice bool // tests: treat a file as a device
 }
 
 // DefaultLockTimeout is far beyond any honest hold of the lock (some 5 µs, a
@@ -85,7 +87,7 @@ func open(c Config) (*Arena, error) {
 	}
 	deadline := time.Now().Add(c.LockTimeout)
 	for {
-		b, err := openBacking(c.Path, c.Create)
+		b, err := openBacking(c.Path, c.Create, c.asDevice)
 		if err != nil {
 			return nil, err
 		}
