@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"cmpi/flush"
+)
+
+// Names of the limits, as in the JSON file.
+const (
+	LimitPingPong  = "bare line ping-pong"
+	LimitLineFlush = "flagged line ping-pong, flush"
+	LimitMemcpy    = "memcpy"
+	LimitStream    = "streaming copy through, flush"
+)
+
+// limitStep measures some limits and adds them to the report.
+type limitStep struct {
+	what string
+	run  func(*Report) error
+}
+
+// limitSteps are all limits, from package flush.
+func limitSteps(o Options) []limitStep {
+	rounds, reps := 100_000, o.Repetitions
+	if o.Quick {
+		rounds = 2_000
+	}
+	return []limitStep{
+		{LimitPingPong, func(r *Report) error {
+			s, err := flush.BarePingPong(rounds, reps)
+			return r.addPingPong(LimitPingPong, s, err)
+		}},
+		{LimitLineFlush, func(r *Report) error {
+			s, err := flush.PingPong(nil, flush.Flush, flush.Options{}, rounds, reps)
+			return r.addPingPong(LimitLineFlush, s, err)
+		}},
+		{"copies", func(r *Report) error { return r.addCopies(o, reps) }},
+		{"figure 11", func(r *Report) error { return r.addFigure11(o, reps) }},
+	}
+}
+
+// addPingPong adds a one-way time; it is the limit for a message of 8 bytes.
+func (r *Report) addPingPong(name string, s flush.Sample, err error) error {
+	if err != nil {
+		return err
+	}
+	l := Limit{Name: name, Unit: Microseconds, Size: smallMessage, Skipped: s.Skipped}
+	for _, ns := range s.Nanoseconds {
+		l.Values = append(l.Values, ns/1e3)
+	}
+	r.Limits = append(r.Limits, l)
+	return nil
+}
+
+// addCopies adds what a copy into shared memory and out of it again can reach
+// when a core does each at the same time: the slower of both, repetition by
+// repetition.
+func (r *Report) addCopies(o Options, reps int) error {
+	for size := int64(bulkMin); size <= bulkMax; size *= 2 {
+		if o.Quick && size != bulkMin && size != 1<<20 {
+			continue
+		}
+		for _, l := range []struct {
+			name, in, out string
+			mode          flush.Mode
+		}{
+			{LimitMemcpy, "memcpy in", "memcpy out", flush.Coherent},
+			{LimitStream, "copy in", "copy out", flush.Flush},
+		} {
+			samples, err := flush.CopyLimits(nil, l.mode, flush.Options{}, int(size), reps)
+			if err != nil {
+				return err
+			}
+			in, out := rates(samples, l.in), rates(samples, l.out)
+			limit := Limit{Name: l.name, Unit: MBPerSecond, Size: size}
+			for i := range min(len(in), len(out)) {
+				limit.Values = append(limit.Values, min(in[i], out[i]))
+			}
+			r.Limits = append(r.Limits, limit)
+		}
+	}
+	return nil
+}
+
+// rates are the MB/s of the sample with the given method.
+func rates(samples []flush.Sample, method string) []float64 {
+	var mbs []float64
+	for _, s := range samples {
+		if s.Method == method {
+			for _, gbs := range s.GBPerSecond() {
+				mbs = append(mbs, gbs*1e3)
+			}
+		}
+	}
+	return mbs
+}
+
+// addFigure11 repeats the cMPI paper's figure 11: ways to get 64 B to 128 KiB
+// out of the caches.
+func (r *Report) addFigure11(o Options, reps int) error {
+	var sizes []int
+	for n := 64; n <= 128<<10; n *= 2 {
+		sizes = append(sizes, n)
+	}
+	if o.Quick {
+		sizes = []int{64, 4096}
+	}
+	samples, err := flush.Figure11(nil, nil, sizes, reps)
+	if err != nil {
+		return err
+	}
+	for _, s := range samples {
+		l := Limit{Name: s.Method, Unit: Microseconds, Size: int64(s.Size), Skipped: s.Skipped}
+		for _, ns := range s.Nanoseconds {
+			l.Values = append(l.Values, ns/1e3)
+		}
+		r.Figure11 = append(r.Figure11, l)
+	}
+	return nil
+}
