@@ -56,6 +56,7 @@ type lineProducer struct {
 	credit unsafe.Pointer
 	cap    uint64
 	line   *[flush.LineSize]byte // the line being put together
+	far    distance
 	own    LineState
 	buf    [flush.LineSize]byte
 }
@@ -63,6 +64,7 @@ type lineProducer struct {
 func newLineProducer(v *flush.View, region unsafe.Pointer, c Config) *lineProducer {
 	p := &lineProducer{v: v, credit: region, cap: uint64(c.Lines), own: newLineState(region, c)}
 	p.own.Limit = p.cap
+	p.far.init(v, p.cap)
 	p.s = place(&p.own, c.State)
 	p.line = &p.buf
 	return p
@@ -124,11 +126,12 @@ func (p *lineProducer) More(src unsafe.Pointer, n int) int {
 		// Up to the end of the ring, where the running number may wrap too
 		// (the sequence space is a multiple of the ring).
 		run := min(int(p.cap-s.Pos&s.Mask)*flush.LinePayload, n-done)
-		s.Pos += uint64(p.v.PutLines(s.line(s.Pos), unsafe.Add(src, done), run, s.word(s.Pos)))
+		v := p.far.start(s.Pos, run)
+		lines := v.PutLines(s.line(s.Pos), unsafe.Add(src, done), run, s.word(s.Pos))
+		v.Fence()
+		p.far.stop(lines)
+		s.Pos += uint64(lines)
 		done += run
-	}
-	if n > 0 {
-		p.v.Fence()
 	}
 	s.Open -= uint64(n)
 	return n

@@ -1,0 +1,75 @@
+package ringq
+
+import (
+	"time"
+
+	"cmpi/flush"
+)
+
+// distance finds out whether the consumer's cache is near or far in coherent
+// memory, and with that how runs of lines are written. Storing to a line that
+// the consumer's core has read takes the line over from it: a few ns where the
+// two share a cache, 30 ns and more where they don't (another core complex,
+// another socket). There it is faster to write past both caches with streaming
+// stores, although the consumer then reads from memory (a message of 4 KiB
+// between two core complexes: 1.0 instead of 2.8 µs). Which of the two holds
+// can't be read from the CPU's description inside a virtual machine, so the
+// producer times its first runs.
+type distance struct {
+	near   *flush.View // ordinary stores
+	stream *flush.View // streaming stores
+	use    *flush.View // for runs of at least farLines
+	first  uint64      // position from which lines have been read before
+	begun  time.Time   // of the run being timed; zero when none is
+	votes  int         // runs timed
+	far    int         // of which were slow
+}
+
+const (
+	// farLines is the shortest run that is streamed; a shorter one ends before
+	// the stores' latency matters.
+	farLines = 4
+	// timedLines is the shortest run that is timed: beside it the two clock
+	// readings (about 50 ns each) don't count.
+	timedLines = 16
+	// farVotes is how many runs are timed. The majority decides, so that an
+	// interrupt doesn't.
+	farVotes = 15
+	// farTime per line separates a shared cache (2-6 ns seen) from a foreign
+	// one (25-60 ns seen).
+	farTime = 15 * time.Nanosecond
+)
+
+func (d *distance) init(v *flush.View, capacity uint64) {
+	d.near, d.stream, d.use = v, v.Streaming(), v
+	d.first = capacity
+	if d.stream == v {
+		d.votes = farVotes // nothing to choose
+	}
+}
+
+// start gives the view to write a run of n payload bytes with at position pos.
+func (d *distance) start(pos uint64, n int) *flush.View {
+	if n < farLines*flush.LinePayload {
+		return d.near
+	}
+	// In the first lap the consumer hasn't read the lines yet.
+	if d.votes < farVotes && pos >= d.first && n >= timedLines*flush.LinePayload {
+		d.begun = time.Now()
+	}
+	return d.use
+}
+
+// stop ends the run that start began.
+func (d *distance) stop(lines int) {
+	if d.begun.IsZero() {
+		return
+	}
+	if time.Since(d.begun) > time.Duration(lines)*farTime {
+		d.far++
+	}
+	d.begun = time.Time{}
+	if d.votes++; d.votes == farVotes && d.far > farVotes/2 {
+		d.use = d.stream
+	}
+}
