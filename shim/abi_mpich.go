@@ -9,7 +9,7 @@ import (
 	"cmpi/mpitransport"
 )
 
-// status is MPI_Status of the MPICH ABI (struct cmpi_status).
+// status is MPI_Status of the MPICH ABI (struct mpich_status).
 type status struct {
 	countLo            uint32
 	countHiAndCanceled uint32
@@ -18,48 +18,48 @@ type status struct {
 
 // The Go view must be the C one; a difference makes an array of negative length.
 var (
-	_ [unsafe.Sizeof(status{}) - C.sizeof_struct_cmpi_status]struct{}
-	_ [C.sizeof_struct_cmpi_status - unsafe.Sizeof(status{})]struct{}
-	_ [-(C.CMPI_ANY_SOURCE - mpitransport.AnySource)]struct{}
-	_ [-(C.CMPI_ANY_TAG - mpitransport.AnyTag)]struct{}
-	_ [-(C.CMPI_PROC_NULL - mpitransport.ProcNull)]struct{}
+	_ [unsafe.Sizeof(status{}) - C.sizeof_struct_mpich_status]struct{}
+	_ [C.sizeof_struct_mpich_status - unsafe.Sizeof(status{})]struct{}
+	_ [-(C.MPICH_ANY_SOURCE - mpitransport.AnySource)]struct{}
+	_ [-(C.MPICH_ANY_TAG - mpitransport.AnyTag)]struct{}
+	_ [-(C.MPICH_PROC_NULL - mpitransport.ProcNull)]struct{}
 )
 
 const (
-	commNull      = C.CMPI_COMM_NULL
-	commWorld     = C.CMPI_COMM_WORLD
-	commSelf      = C.CMPI_COMM_SELF
-	requestNull   = C.CMPI_REQUEST_NULL
-	messageNull   = C.CMPI_MESSAGE_NULL
-	messageNoProc = C.CMPI_MESSAGE_NO_PROC
-	undefined     = C.CMPI_UNDEFINED
+	commNull      = C.MPICH_COMM_NULL
+	commWorld     = C.MPICH_COMM_WORLD
+	commSelf      = C.MPICH_COMM_SELF
+	requestNull   = C.MPICH_REQUEST_NULL
+	messageNull   = C.MPICH_MESSAGE_NULL
+	messageNoProc = C.MPICH_MESSAGE_NO_PROC
+	undefined     = C.MPICH_UNDEFINED
 
-	success     = C.CMPI_SUCCESS
-	errBuffer   = C.CMPI_ERR_BUFFER
-	errType     = C.CMPI_ERR_TYPE
-	errOther    = C.CMPI_ERR_OTHER
-	errInStatus = C.CMPI_ERR_IN_STATUS
-	errRequest  = C.CMPI_ERR_REQUEST
-	errNoMem    = C.CMPI_ERR_NO_MEM
+	success     = C.MPICH_SUCCESS
+	errBuffer   = C.MPICH_ERR_BUFFER
+	errType     = C.MPICH_ERR_TYPE
+	errOther    = C.MPICH_ERR_OTHER
+	errInStatus = C.MPICH_ERR_IN_STATUS
+	errRequest  = C.MPICH_ERR_REQUEST
+	errNoMem    = C.MPICH_ERR_NO_MEM
 
 	// statusIgnore is MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
 	statusIgnore = 1
-	statusSize   = C.sizeof_struct_cmpi_status
+	statusSize   = C.sizeof_struct_mpich_status
 
-	bsendOverhead = C.CMPI_BSEND_OVERHEAD
+	bsendOverhead = C.MPICH_BSEND_OVERHEAD
 )
 
 var classNumbers = map[mpitransport.Class]int32{
-	mpitransport.OK:          C.CMPI_SUCCESS,
-	mpitransport.ErrCount:    C.CMPI_ERR_COUNT,
-	mpitransport.ErrTag:      C.CMPI_ERR_TAG,
-	mpitransport.ErrRank:     C.CMPI_ERR_RANK,
-	mpitransport.ErrTruncate: C.CMPI_ERR_TRUNCATE,
-	mpitransport.ErrRequest:  C.CMPI_ERR_REQUEST,
-	mpitransport.ErrInternal: C.CMPI_ERR_INTERN,
-	mpitransport.ErrOther:    C.CMPI_ERR_OTHER,
-	mpitransport.ErrNoMem:    C.CMPI_ERR_NO_MEM,
-	mpitransport.ErrPending:  C.CMPI_ERR_PENDING,
+	mpitransport.OK:          C.MPICH_SUCCESS,
+	mpitransport.ErrCount:    C.MPICH_ERR_COUNT,
+	mpitransport.ErrTag:      C.MPICH_ERR_TAG,
+	mpitransport.ErrRank:     C.MPICH_ERR_RANK,
+	mpitransport.ErrTruncate: C.MPICH_ERR_TRUNCATE,
+	mpitransport.ErrRequest:  C.MPICH_ERR_REQUEST,
+	mpitransport.ErrInternal: C.MPICH_ERR_INTERN,
+	mpitransport.ErrOther:    C.MPICH_ERR_OTHER,
+	mpitransport.ErrNoMem:    C.MPICH_ERR_NO_MEM,
+	mpitransport.ErrPending:  C.MPICH_ERR_PENDING,
 }
 
 // number is the error class as this ABI numbers it.

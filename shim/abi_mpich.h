@@ -11,55 +11,52 @@
 // kind 1 communicator, 3 datatype, b request and message.
 // MPICH makes no handle of class 0 but the NULL ones, so the requests and
 // messages between 0x2c000001 and 0x2fffffff are ours.
-#ifndef CMPI_ABI_MPICH_H
-#define CMPI_ABI_MPICH_H
+#ifndef ABI_MPICH_H
+#define ABI_MPICH_H
 
 #include <stdint.h>
 
-#define CMPI_COMM_NULL 0x04000000
-#define CMPI_COMM_WORLD 0x44000000
-#define CMPI_COMM_SELF 0x44000001
-#define CMPI_GROUP_NULL 0x08000000
-#define CMPI_DATATYPE_NULL 0x0c000000
-#define CMPI_BYTE 0x4c00010d
-#define CMPI_INT 0x4c000405
-#define CMPI_OP_MIN 0x58000002
-#define CMPI_KEYVAL_INVALID 0x24000000
-#define CMPI_REQUEST_NULL 0x2c000000
-#define CMPI_MESSAGE_NULL 0x2c000000
-#define CMPI_MESSAGE_NO_PROC 0x6c000000
-#define CMPI_ERRHANDLER_NULL 0x14000000
-#define CMPI_ERRORS_ARE_FATAL 0x54000000
-#define CMPI_ERRORS_RETURN 0x54000001
-#define CMPI_ERRORS_ABORT 0x54000003
+#define MPICH_COMM_NULL 0x04000000
+#define MPICH_COMM_WORLD 0x44000000
+#define MPICH_COMM_SELF 0x44000001
+#define MPICH_GROUP_NULL 0x08000000
+#define MPICH_DATATYPE_NULL 0x0c000000
+#define MPICH_BYTE 0x4c00010d
+#define MPICH_KEYVAL_INVALID 0x24000000
+#define MPICH_REQUEST_NULL 0x2c000000
+#define MPICH_MESSAGE_NULL 0x2c000000
+#define MPICH_MESSAGE_NO_PROC 0x6c000000
+#define MPICH_ERRHANDLER_NULL 0x14000000
+#define MPICH_ERRORS_ARE_FATAL 0x54000000
+#define MPICH_ERRORS_RETURN 0x54000001
+#define MPICH_ERRORS_ABORT 0x54000003
 
-#define CMPI_ANY_SOURCE (-2)
-#define CMPI_ANY_TAG (-1)
-#define CMPI_PROC_NULL (-1)
-#define CMPI_ROOT (-3)
-#define CMPI_UNDEFINED (-32766)
-#define CMPI_THREAD_MULTIPLE 3
-#define CMPI_MAX_ERROR_STRING 512
-#define CMPI_BSEND_OVERHEAD 96
+#define MPICH_ANY_SOURCE (-2)
+#define MPICH_ANY_TAG (-1)
+#define MPICH_PROC_NULL (-1)
+#define MPICH_ROOT (-3)
+#define MPICH_UNDEFINED (-32766)
+#define MPICH_THREAD_MULTIPLE 3
+#define MPICH_MAX_ERROR_STRING 512
+#define MPICH_BSEND_OVERHEAD 96
 
-#define CMPI_SUCCESS 0
-#define CMPI_ERR_BUFFER 1
-#define CMPI_ERR_COUNT 2
-#define CMPI_ERR_TYPE 3
-#define CMPI_ERR_TAG 4
-#define CMPI_ERR_RANK 6
-#define CMPI_ERR_ARG 12
-#define CMPI_ERR_TRUNCATE 14
-#define CMPI_ERR_OTHER 15
-#define CMPI_ERR_INTERN 16
-#define CMPI_ERR_IN_STATUS 17
-#define CMPI_ERR_PENDING 18
-#define CMPI_ERR_REQUEST 19
-#define CMPI_ERR_NO_MEM 34
+#define MPICH_SUCCESS 0
+#define MPICH_ERR_BUFFER 1
+#define MPICH_ERR_COUNT 2
+#define MPICH_ERR_TYPE 3
+#define MPICH_ERR_TAG 4
+#define MPICH_ERR_RANK 6
+#define MPICH_ERR_TRUNCATE 14
+#define MPICH_ERR_OTHER 15
+#define MPICH_ERR_INTERN 16
+#define MPICH_ERR_IN_STATUS 17
+#define MPICH_ERR_PENDING 18
+#define MPICH_ERR_REQUEST 19
+#define MPICH_ERR_NO_MEM 34
 
 // MPI_Status. The count is in bytes: count_lo | (count_hi_and_cancelled >> 1) << 32;
 // the lowest bit of count_hi_and_cancelled says "cancelled".
-struct cmpi_status {
+struct mpich_status {
 	uint32_t count_lo;
 	uint32_t count_hi_and_cancelled;
 	int32_t source;
@@ -68,8 +65,8 @@ struct cmpi_status {
 };
 
 // MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
-#define CMPI_STATUS_IGNORE ((struct cmpi_status *)1)
+#define MPICH_STATUS_IGNORE ((struct mpich_status *)1)
 
-_Static_assert(sizeof(struct cmpi_status) == 20, "MPI_Status has 20 bytes");
+_Static_assert(sizeof(struct mpich_status) == 20, "MPI_Status has 20 bytes");
 
 #endif

@@ -18,18 +18,18 @@
 #include "comms.h"
 #include "_cgo_export.h"
 
-static int keyval = CMPI_KEYVAL_INVALID;
+static int keyval = MPICH_KEYVAL_INVALID;
 
 static int comm_gone(int comm, int key, void *index, void *extra)
 {
 	(void)key, (void)extra;
 	int32_t depth = cmpi_own_begin();
-	if (comm == CMPI_COMM_SELF)
+	if (comm == MPICH_COMM_SELF)
 		goFinish(); // MPI_Finalize, after all callbacks of the program's own
 	else
 		goCommGone((int)(intptr_t)index);
 	cmpi_own_end(depth);
-	return CMPI_SUCCESS;
+	return MPICH_SUCCESS;
 }
 
 int cmpi_comms_init(void)
@@ -52,13 +52,13 @@ struct members {
 
 static int translate(int group, int n, int *world)
 {
-	int rc = CMPI_ERR_NO_MEM, world_group = CMPI_GROUP_NULL;
+	int rc = MPICH_ERR_NO_MEM, world_group = MPICH_GROUP_NULL;
 	int *ranks = malloc(n * sizeof *ranks);
 	if (ranks != NULL) {
 		for (int i = 0; i < n; i++)
 			ranks[i] = i;
-		rc = cmpi_host.Comm_group(CMPI_COMM_WORLD, &world_group);
-		if (rc == CMPI_SUCCESS) {
+		rc = cmpi_host.Comm_group(MPICH_COMM_WORLD, &world_group);
+		if (rc == MPICH_SUCCESS) {
 			rc = cmpi_host.Group_translate_ranks(group, n, ranks, world_group, world);
 			cmpi_host.Group_free(&world_group);
 		}
@@ -69,7 +69,7 @@ static int translate(int group, int n, int *world)
 
 static int get_members(int comm, struct members *m)
 {
-	int rc, local = CMPI_GROUP_NULL, remote = CMPI_GROUP_NULL;
+	int rc, local = MPICH_GROUP_NULL, remote = MPICH_GROUP_NULL;
 
 	*m = (struct members){0};
 	if ((rc = cmpi_host.Comm_test_inter(comm, &m->inter)) ||
@@ -82,18 +82,18 @@ static int get_members(int comm, struct members *m)
 		goto out;
 	m->world = malloc((m->nlocal + m->nremote) * sizeof *m->world);
 	if (m->world == NULL) {
-		rc = CMPI_ERR_NO_MEM;
+		rc = MPICH_ERR_NO_MEM;
 		goto out;
 	}
 	rc = translate(local, m->nlocal, m->world);
-	if (rc == CMPI_SUCCESS && m->inter)
+	if (rc == MPICH_SUCCESS && m->inter)
 		rc = translate(remote, m->nremote, m->world + m->nlocal);
 out:
-	if (local != CMPI_GROUP_NULL)
+	if (local != MPICH_GROUP_NULL)
 		cmpi_host.Group_free(&local);
-	if (remote != CMPI_GROUP_NULL)
+	if (remote != MPICH_GROUP_NULL)
 		cmpi_host.Group_free(&remote);
-	if (rc != CMPI_SUCCESS)
+	if (rc != MPICH_SUCCESS)
 		free(m->world);
 	return rc;
 }
@@ -111,15 +111,15 @@ static int agree(int comm, const struct members *m, uint64_t *context)
 	if (leading && m->rank == 0)
 		*context = goNextContext();
 	if (!m->inter)
-		return cmpi_host.Bcast(context, sizeof *context, CMPI_BYTE, 0, comm);
+		return cmpi_host.Bcast(context, sizeof *context, MPICH_BYTE, 0, comm);
 	for (int round = 0; round < 2; round++) {
 		int sending = leading == (round == 0);
-		int root = !sending ? 0 : m->rank == 0 ? CMPI_ROOT : CMPI_PROC_NULL;
-		rc = cmpi_host.Bcast(context, sizeof *context, CMPI_BYTE, root, comm);
-		if (rc != CMPI_SUCCESS)
+		int root = !sending ? 0 : m->rank == 0 ? MPICH_ROOT : MPICH_PROC_NULL;
+		rc = cmpi_host.Bcast(context, sizeof *context, MPICH_BYTE, root, comm);
+		if (rc != MPICH_SUCCESS)
 			return rc;
 	}
-	return CMPI_SUCCESS;
+	return MPICH_SUCCESS;
 }
 
 // ---- adoption ----------------------------------------------------------------------------
@@ -128,17 +128,17 @@ int cmpi_adopt(int comm, uint64_t context)
 {
 	struct members m;
 	int rc = get_members(comm, &m);
-	if (rc != CMPI_SUCCESS)
+	if (rc != MPICH_SUCCESS)
 		return rc;
 	for (int i = 0; i < m.nlocal + m.nremote; i++) {
-		if (m.world[i] == CMPI_UNDEFINED) {
+		if (m.world[i] == MPICH_UNDEFINED) {
 			free(m.world);
-			return CMPI_SUCCESS; // the host's
+			return MPICH_SUCCESS; // the host's
 		}
 	}
 	if (context == 0)
 		rc = BLOCKING(agree(comm, &m, &context));
-	if (rc == CMPI_SUCCESS) {
+	if (rc == MPICH_SUCCESS) {
 		int32_t depth = cmpi_own_begin();
 		rc = goAdopt(comm, context, m.rank, m.world, m.nlocal, m.inter ? m.world + m.nlocal : NULL, m.nremote);
 		cmpi_own_end(depth);
@@ -150,10 +150,10 @@ int cmpi_adopt(int comm, uint64_t context)
 // What a constructor gave: nothing for a rank that is not a member.
 static int adopt_new(const char *fn, int rc, const int *newcomm)
 {
-	if (rc != CMPI_SUCCESS || !cmpi_active() || *newcomm == CMPI_COMM_NULL)
+	if (rc != MPICH_SUCCESS || !cmpi_active() || *newcomm == MPICH_COMM_NULL)
 		return rc;
 	rc = cmpi_adopt(*newcomm, 0);
-	return rc == CMPI_SUCCESS ? rc : cmpi_raise(fn, CMPI_COMM_WORLD, rc);
+	return rc == MPICH_SUCCESS ? rc : cmpi_raise(fn, MPICH_COMM_WORLD, rc);
 }
 
 #define CONSTRUCTOR(name, params, ...)                                                            \
@@ -189,7 +189,7 @@ CONSTRUCTOR(Intercomm_merge, (W comm, int high, int *newcomm), comm, high, newco
 	{                                                                                        \
 		struct cmpi_comm *c = cmpi_owned(comm);                                              \
 		int rc = ASYNC(NATIVE(name)(__VA_ARGS__));                                                \
-		if (rc != CMPI_SUCCESS || c == NULL)                                                 \
+		if (rc != MPICH_SUCCESS || c == NULL)                                                 \
 			return rc;                                                                       \
 		return OURS(name, c->handle, goIdup(c, newcomm, request));                           \
 	}                                                                                        \

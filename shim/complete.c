@@ -126,14 +126,14 @@ PROFILED(Startall);
 // ---- the host's share of an array --------------------------------------------------
 
 // Go can't hold MPI_STATUS_IGNORE in a pointer and says NULL.
-static struct cmpi_status *wanted(struct cmpi_status *statuses)
+static struct mpich_status *wanted(struct mpich_status *statuses)
 {
-	return statuses == NULL ? CMPI_STATUS_IGNORE : statuses;
+	return statuses == NULL ? MPICH_STATUS_IGNORE : statuses;
 }
 
 int cmpi_host_test(int *request, int *flag)
 {
-	return cmpi_host.Test(request, flag, CMPI_STATUS_IGNORE);
+	return cmpi_host.Test(request, flag, MPICH_STATUS_IGNORE);
 }
 
 int cmpi_host_start(int *request)
@@ -141,22 +141,22 @@ int cmpi_host_start(int *request)
 	return ASYNC(cmpi_host.Start(request));
 }
 
-int cmpi_host_waitall(int n, int *requests, struct cmpi_status *statuses)
+int cmpi_host_waitall(int n, int *requests, struct mpich_status *statuses)
 {
 	return BLOCKING(cmpi_host.Waitall(n, requests, wanted(statuses)));
 }
 
-int cmpi_host_testall(int n, int *requests, int *flag, struct cmpi_status *statuses)
+int cmpi_host_testall(int n, int *requests, int *flag, struct mpich_status *statuses)
 {
 	return cmpi_host.Testall(n, requests, flag, wanted(statuses));
 }
 
 int cmpi_host_testany(int n, int *requests, int *index, int *flag, W status)
 {
-	return cmpi_host.Testany(n, requests, index, flag, (struct cmpi_status *)status);
+	return cmpi_host.Testany(n, requests, index, flag, (struct mpich_status *)status);
 }
 
-int cmpi_host_testsome(int n, int *requests, int *outcount, int *indices, struct cmpi_status *statuses)
+int cmpi_host_testsome(int n, int *requests, int *outcount, int *indices, struct mpich_status *statuses)
 {
 	return cmpi_host.Testsome(n, requests, outcount, indices, wanted(statuses));
 }

@@ -180,12 +180,12 @@ func (a *array) hostHandles() (C.int, *C.int) {
 }
 
 // hostStatuses makes room for the host's statuses, nil if nobody wants them.
-func (a *array) hostStatuses() ([]status, *C.struct_cmpi_status) {
+func (a *array) hostStatuses() ([]status, *C.struct_mpich_status) {
 	if statusAt(a.statuses, 0) == nil {
 		return nil, nil
 	}
 	s := make([]status, len(a.host))
-	return s, (*C.struct_cmpi_status)(unsafe.Pointer(unsafe.SliceData(s)))
+	return s, (*C.struct_mpich_status)(unsafe.Pointer(unsafe.SliceData(s)))
 }
 
 // stale reports a handle of ours that stands for nothing.

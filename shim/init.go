@@ -54,8 +54,11 @@ var errDisabled = errors.New("CMPI_DISABLE=1")
 //export goInit
 func goInit() {
 	defer rescue()
+	if endpoint != nil {
+		return // cmpi_init came first: the host has the MPI job to itself on all ranks
+	}
 	theJob.mpi = true
-	C.cmpi_restore_signals()
+	restoreSignals()
 	var rank, size, threaded C.int
 	if C.cmpi_world(&rank, &size, &threaded) != success {
 		return // a broken host says so itself
@@ -71,8 +74,7 @@ func goInit() {
 	}
 	if err == nil {
 		if s.Verbose && w.rank == 0 {
-			say("%d ranks over %s (%d MiB), %v mode, eager limit %d bytes", w.size, theJob.pool.Path(),
-				theJob.pool.Size()>>20, theJob.pool.View().Mode(), s.EagerLimit)
+			say("%d ranks over %s (%d MiB), %v mode", w.size, theJob.pool.Path(), theJob.pool.Size()>>20, theJob.pool.View().Mode())
 		}
 		return
 	}
@@ -220,7 +222,7 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) e
 			say("rank %d: what dead jobs left in the pool could not be freed: %v", w.rank, err)
 		}
 	}
-	endpoint, err = mpitransport.New(engineConfig(s, w, ranks, cString(inv.job[:])))
+	endpoint, err = mpitransport.New(engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), cString(inv.job[:])))
 	if endpoint != nil {
 		endpoint.SetThreaded(threaded)
 		atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
@@ -394,16 +396,21 @@ func poolConfig(s settings.Settings, mode flush.Mode) arena.Config {
 		Flush: flush.Options{NoVector: s.NoVector, Seed: s.Seed, Chaos: s.Chaos}}
 }
 
-func engineConfig(s settings.Settings, w *world, ranks []introduction, job string) mpitransport.Config {
-	c := mpitransport.Config{Rank: w.rank, Size: w.size, Arena: theJob.pool, Job: job, Host: ranks[w.rank].host,
+// localRanks is how many ranks share this one's kernel.
+func localRanks(ranks []introduction, rank int) (n int) {
+	for _, r := range ranks {
+		if r.boot == ranks[rank].boot {
+			n++
+		}
+	}
+	return n
+}
+
+func engineConfig(s settings.Settings, rank, size, local int, job string) mpitransport.Config {
+	c := mpitransport.Config{Rank: rank, Size: size, LocalRanks: local, Arena: theJob.pool, Job: job, Host: hostID(s),
 		EagerLimit: int(s.EagerLimit), RingLines: s.RingLines, SeqBits: s.SeqBits, NoSingleCopy: !s.SingleCopy}
 	if s.Ring == settings.RingPaper {
 		c.Ring = ringq.Cell
-	}
-	for _, r := range ranks {
-		if r.boot == ranks[w.rank].boot {
-			c.LocalRanks++
-		}
 	}
 	return c
 }
@@ -437,3 +444,6 @@ func cString(b []byte) string {
 	}
 	return string(b)
 }
+
+// restoreSignals puts the dispositions back that Go's start has changed.
+func restoreSignals() { C.cmpi_restore_signals() }

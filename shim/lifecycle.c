@@ -50,7 +50,7 @@ static void begin(void)
 int MPI_Init(void *argc, void *argv)
 {
 	int rc = NATIVE(Init)(argc, argv);
-	if (rc == CMPI_SUCCESS)
+	if (rc == MPICH_SUCCESS)
 		begin();
 	return rc;
 }
@@ -59,7 +59,7 @@ PROFILED(Init);
 int MPI_Init_thread(void *argc, void *argv, int required, int *provided)
 {
 	int rc = NATIVE(Init_thread)(argc, argv, required, provided);
-	if (rc == CMPI_SUCCESS)
+	if (rc == MPICH_SUCCESS)
 		begin();
 	return rc;
 }
@@ -87,31 +87,31 @@ PROFILED(Abort);
 int cmpi_world(int *rank, int *size, int *threaded)
 {
 	int rc, level = 0;
-	if ((rc = cmpi_host.Comm_rank(CMPI_COMM_WORLD, rank)) || (rc = cmpi_host.Comm_size(CMPI_COMM_WORLD, size)) ||
+	if ((rc = cmpi_host.Comm_rank(MPICH_COMM_WORLD, rank)) || (rc = cmpi_host.Comm_size(MPICH_COMM_WORLD, size)) ||
 	    (rc = cmpi_host.Query_thread(&level)))
 		return rc;
-	*threaded = level == CMPI_THREAD_MULTIPLE;
-	return CMPI_SUCCESS;
+	*threaded = level == MPICH_THREAD_MULTIPLE;
+	return MPICH_SUCCESS;
 }
 
 int cmpi_world_bcast(void *buf, int n, int root)
 {
-	return cmpi_host.Bcast(buf, n, CMPI_BYTE, root, CMPI_COMM_WORLD);
+	return cmpi_host.Bcast(buf, n, MPICH_BYTE, root, MPICH_COMM_WORLD);
 }
 
 int cmpi_world_allgather(const void *mine, int n, void *all)
 {
-	return cmpi_host.Allgather(mine, n, CMPI_BYTE, all, n, CMPI_BYTE, CMPI_COMM_WORLD);
+	return cmpi_host.Allgather(mine, n, MPICH_BYTE, all, n, MPICH_BYTE, MPICH_COMM_WORLD);
 }
 
 int cmpi_world_barrier(void)
 {
-	return BLOCKING(cmpi_host.Barrier(CMPI_COMM_WORLD));
+	return BLOCKING(cmpi_host.Barrier(MPICH_COMM_WORLD));
 }
 
 void cmpi_world_abort(int code)
 {
-	cmpi_host.Abort(CMPI_COMM_WORLD, code);
+	cmpi_host.Abort(MPICH_COMM_WORLD, code);
 }
 
 extern char **environ;
@@ -124,5 +124,5 @@ const char *cmpi_environ(int i)
 void cmpi_poke(void)
 {
 	int flag;
-	cmpi_host.Iprobe(CMPI_ANY_SOURCE, CMPI_ANY_TAG, CMPI_COMM_SELF, &flag, CMPI_STATUS_IGNORE);
+	cmpi_host.Iprobe(MPICH_ANY_SOURCE, MPICH_ANY_TAG, MPICH_COMM_SELF, &flag, MPICH_STATUS_IGNORE);
 }

@@ -218,7 +218,7 @@ BOTH(IMRECV, Imrecv, )
 	int MPI_##name(void *buf, count_t size)      \
 	{                                            \
 		int rc = NATIVE(name)(buf, size);        \
-		if (rc == CMPI_SUCCESS && cmpi_active()) \
+		if (rc == MPICH_SUCCESS && cmpi_active()) \
 			goBufferAttach(size);                \
 		return rc;                               \
 	}                                            \

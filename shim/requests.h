@@ -7,9 +7,9 @@
 
 int cmpi_host_test(int *request, int *flag);
 int cmpi_host_start(int *request);
-int cmpi_host_waitall(int n, int *requests, struct cmpi_status *statuses);
-int cmpi_host_testall(int n, int *requests, int *flag, struct cmpi_status *statuses);
+int cmpi_host_waitall(int n, int *requests, struct mpich_status *statuses);
+int cmpi_host_testall(int n, int *requests, int *flag, struct mpich_status *statuses);
 int cmpi_host_testany(int n, int *requests, int *index, int *flag, W status);
-int cmpi_host_testsome(int n, int *requests, int *outcount, int *indices, struct cmpi_status *statuses);
+int cmpi_host_testsome(int n, int *requests, int *outcount, int *indices, struct mpich_status *statuses);
 
 #endif

@@ -239,13 +239,13 @@ int cmpi_raise(const char *fn, int comm, int class);
 	F(Barrier, (int comm))                                                                       \
 	F(Bcast, (void *buf, int count, int type, int root, int comm))                               \
 	F(Allgather, (const void *in, int nin, int tin, void *out, int nout, int tout, int comm))    \
-	F(Iprobe, (int source, int tag, int comm, int *flag, struct cmpi_status *status))            \
-	F(Wait, (int *request, struct cmpi_status *status))                                          \
-	F(Waitall, (int n, int *requests, struct cmpi_status *statuses))                             \
-	F(Test, (int *request, int *flag, struct cmpi_status *status))                               \
-	F(Testall, (int n, int *requests, int *flag, struct cmpi_status *statuses))                  \
-	F(Testany, (int n, int *requests, int *index, int *flag, struct cmpi_status *status))        \
-	F(Testsome, (int n, int *requests, int *outcount, int *indices, struct cmpi_status *statuses)) \
+	F(Iprobe, (int source, int tag, int comm, int *flag, struct mpich_status *status))            \
+	F(Wait, (int *request, struct mpich_status *status))                                          \
+	F(Waitall, (int n, int *requests, struct mpich_status *statuses))                             \
+	F(Test, (int *request, int *flag, struct mpich_status *status))                               \
+	F(Testall, (int n, int *requests, int *flag, struct mpich_status *statuses))                  \
+	F(Testany, (int n, int *requests, int *index, int *flag, struct mpich_status *status))        \
+	F(Testsome, (int n, int *requests, int *outcount, int *indices, struct mpich_status *statuses)) \
 	F(Start, (int *request))
 
 // Large-count twins, NULL in a host older than MPI-4.

@@ -133,7 +133,7 @@ func decodeType(handle int32) (*datatype.Type, int32) {
 	if t := pairTypes[handle]; t != nil {
 		return t, success
 	}
-	if handle == C.CMPI_DATATYPE_NULL {
+	if handle == C.MPICH_DATATYPE_NULL {
 		return nil, errType
 	}
 	var size, lb, extent C.long

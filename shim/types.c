@@ -6,13 +6,13 @@
 #include "types.h"
 #include "_cgo_export.h"
 
-static int keyval = CMPI_KEYVAL_INVALID;
+static int keyval = MPICH_KEYVAL_INVALID;
 
 static int type_gone(int type, int key, void *value, void *extra)
 {
 	(void)key, (void)value, (void)extra;
 	goTypeGone(type);
-	return CMPI_SUCCESS;
+	return MPICH_SUCCESS;
 }
 
 int cmpi_types_init(void)
@@ -28,7 +28,7 @@ int cmpi_type_tie(int type)
 int cmpi_type_shape(int type, long *size, long *lb, long *extent)
 {
 	int rc = cmpi_host.Type_size_x(type, size);
-	return rc != CMPI_SUCCESS ? rc : cmpi_host.Type_get_extent_x(type, lb, extent);
+	return rc != MPICH_SUCCESS ? rc : cmpi_host.Type_get_extent_x(type, lb, extent);
 }
 
 static int envelope(int type, struct cmpi_type_contents *v)
@@ -44,19 +44,19 @@ int cmpi_type_contents(int type, struct cmpi_type_contents *v)
 {
 	*v = (struct cmpi_type_contents){0};
 	int rc = envelope(type, v);
-	if (rc != CMPI_SUCCESS || v->nt == 0)
+	if (rc != MPICH_SUCCESS || v->nt == 0)
 		return rc; // predefined: the host has no more to say
 	v->i = malloc((v->ni + 1) * sizeof *v->i); // + 1: never a malloc of 0
 	v->a = malloc((v->na + 1) * sizeof *v->a);
 	v->c = malloc((v->nc + 1) * sizeof *v->c);
 	v->t = malloc((v->nt + 1) * sizeof *v->t);
 	if (v->i == NULL || v->a == NULL || v->c == NULL || v->t == NULL)
-		rc = CMPI_ERR_NO_MEM;
+		rc = MPICH_ERR_NO_MEM;
 	else if (cmpi_host.Type_get_contents_c != NULL)
 		rc = cmpi_host.Type_get_contents_c(type, v->ni, v->na, v->nc, v->nt, v->i, v->a, v->c, v->t);
 	else
 		rc = cmpi_host.Type_get_contents(type, v->ni, v->na, v->nt, v->i, v->a, v->t);
-	if (rc != CMPI_SUCCESS)
+	if (rc != MPICH_SUCCESS)
 		cmpi_type_release(v);
 	return rc;
 }
