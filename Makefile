@@ -36,7 +36,7 @@ command:
 	$(GO_BUILD) -ldflags='$(LDFLAGS)' -o $(OUT)/cmpi ./cmd/cmpi
 
 demo: lib
-	@$(OUT)/cmpi demo
+	@$(OUT)/cmpi demo --out $(OUT)/demo
 
 test: lib
 	@$(TESTSUM)
@@ -51,7 +51,7 @@ lint:
 	@$(TESTSUM) lint
 
 bench: lib
-	$(OUT)/cmpi bench $(if $(OSU_DIR),--osu-dir '$(OSU_DIR)') $(BENCHFLAGS)
+	$(OUT)/cmpi bench --out $(OUT)/bench $(if $(OSU_DIR),--osu-dir '$(OSU_DIR)') $(BENCHFLAGS)
 
 install: lib
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/include'

@@ -47,7 +47,7 @@ func Demo(ctx context.Context, w io.Writer, o Options) error {
 	var base demoResult
 	for i, v := range demoRuns {
 		fmt.Fprintf(w, "  $ %s\n", o.typed(v, program))
-		out, err := start(ctx, o.WorkDir, v.command(o.Library, nil, 2, program))
+		out, err := start(ctx, o.WorkDir, o.demoCommand(v, program))
 		if err != nil {
 			return err
 		}
@@ -67,6 +67,16 @@ func Demo(ctx context.Context, w io.Writer, o Options) error {
 	fmt.Fprintln(w, "\n× is the ratio to MPICH alone: less is better for latency, more for bandwidth.")
 	fmt.Fprintln(w, "One short run each; make bench measures with repetitions.")
 	return nil
+}
+
+// demoCommand is what typed shows, so that a user who repeats it sees the same;
+// only require is added, which keeps a run without the library from being shown.
+func (o Options) demoCommand(v Variant, program string) []string {
+	argv := []string{"env"}
+	if v.Preloaded() {
+		argv = append(append(argv, v.Settings...), require, "LD_PRELOAD="+o.Library)
+	}
+	return append(argv, v.host.starter, "-n", "2", program)
 }
 
 // typed is the command line as a user would type it.

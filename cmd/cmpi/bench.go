@@ -38,7 +38,7 @@ Keep the machine idle while it runs; a full run takes about 15 minutes.`,
 	}
 	fs := cmd.Flags()
 	libraryFlag(cmd, &f.lib)
-	fs.StringVar(&f.out, "out", filepath.Join("build", "out", "bench"), "folder for results and programs")
+	fs.StringVar(&f.out, "out", "cmpi-bench", "folder for results and programs")
 	fs.StringVar(&f.page, "update-page", "", "a markdown page whose measured part is replaced, as docs/performance.md; plots go into its img folder")
 	fs.BoolVar(&f.asJSON, "json", false, "print JSON instead of tables")
 	fs.BoolVar(&f.strict, "strict", false, "exit with an error if a target is not met")

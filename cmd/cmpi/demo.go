@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -9,7 +10,7 @@ import (
 )
 
 func demoCommand() *cobra.Command {
-	var lib string
+	var lib, out string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run one MPI program with and without the library, side by side",
@@ -19,14 +20,19 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			work, err := os.MkdirTemp("", "cmpi-demo-")
-			if err != nil {
+			if out == "" {
+				if out, err = os.MkdirTemp("", "cmpi-demo-"); err != nil {
+					return err
+				}
+				defer os.RemoveAll(out)
+			}
+			if out, err = filepath.Abs(out); err != nil {
 				return err
 			}
-			defer os.RemoveAll(work)
-			return bench.Demo(cmd.Context(), cmd.OutOrStdout(), bench.Options{Library: library, WorkDir: work})
+			return bench.Demo(cmd.Context(), cmd.OutOrStdout(), bench.Options{Library: library, WorkDir: out})
 		},
 	}
 	libraryFlag(cmd, &lib)
+	cmd.Flags().StringVar(&out, "out", "", "folder to build the program in and leave it (default: a temporary one)")
 	return cmd
 }
