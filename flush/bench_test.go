@@ -2,6 +2,7 @@ package flush
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -12,6 +13,7 @@ var benchModes = []variant{
 	{"coherent-novector", Coherent, Options{NoVector: true}},
 	{"flush", Flush, Options{}},
 	{"flush-novector", Flush, Options{NoVector: true}},
+	{"flush-cachedlines", Flush, Options{CachedLines: true}},
 	{"uncached", Uncached, Options{}},
 }
 
@@ -101,5 +103,46 @@ func BenchmarkBulk(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkPingPong is the one-way time of a line between two pinned threads,
+// beside that of a bare word.
+func BenchmarkPingPong(b *testing.B) {
+	run := func(name string, f func(rounds int) (Sample, error)) {
+		b.Run(name, func(b *testing.B) {
+			s, err := f(b.N)
+			if err != nil {
+				b.Skip(err)
+			}
+			b.ReportMetric(s.Nanoseconds[0], "ns/oneway")
+		})
+	}
+	run("bare", func(n int) (Sample, error) { return BarePingPong(n, 1) })
+	for _, va := range benchModes {
+		run(va.name, func(n int) (Sample, error) { return PingPong(nil, va.mode, va.o, n, 1) })
+	}
+}
+
+// BenchmarkFigure11 reports the figure's medians, one benchmark per point.
+func BenchmarkFigure11(b *testing.B) {
+	const reps = 9
+	var sizes []int
+	for n := 64; n <= 128<<10; n *= 2 {
+		sizes = append(sizes, n)
+	}
+	samples, err := Figure11(nil, nil, sizes, reps)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range samples {
+		b.Run(fmt.Sprintf("%s/%d", s.Method, s.Size), func(b *testing.B) {
+			if s.Skipped != "" {
+				b.Skip(s.Skipped)
+			}
+			slices.Sort(s.Nanoseconds)
+			b.ReportMetric(s.Nanoseconds[reps/2], "ns/memset")
+			b.ReportMetric(0, "ns/op") // measured above, not by this loop
+		})
 	}
 }

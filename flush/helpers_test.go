@@ -64,6 +64,7 @@ func variants() []variant {
 		{"coherent-novector", Coherent, Options{NoVector: true}},
 		{"flush", Flush, Options{}},
 		{"flush-novector", Flush, Options{NoVector: true}},
+		{"flush-cachedlines", Flush, Options{CachedLines: true}},
 		{"uncached", Uncached, Options{}},
 		{"uncached-novector", Uncached, Options{NoVector: true}},
 		{"emulate-calm", Emulate, Options{Seed: 1}},

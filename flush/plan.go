@@ -48,14 +48,17 @@ type plan struct {
 }
 
 // planFor chooses by mode, from what the CPU offers.
-func planFor(mode Mode, noVector bool) plan {
+func planFor(mode Mode, o Options) plan {
+	noVector := o.NoVector
 	p := plan{publish: publishVector, look: lookVector, wordCopy: noVector}
 	if noVector {
 		p.publish, p.look = publishWords, lookWords
 	}
 	switch mode {
 	case Flush:
-		p.publish = bestPublish(noVector)
+		if !o.CachedLines {
+			p.publish = bestPublish(noVector)
+		}
 		p.linesNeedWriteBack = p.publish < publishStream
 		p.writeBack, p.invalidate = bestCacheOps()
 		p.stream = bestStream(noVector)

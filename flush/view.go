@@ -74,6 +74,9 @@ type Options struct {
 	// NoVector forbids vector registers and MOVDIR64B on shared memory: only
 	// 8-byte general registers touch it. Some emulated devices fault on more.
 	NoVector bool
+	// CachedLines publishes lines in Flush by ordinary stores and a write-back
+	// even where the CPU has a whole-line store that passes by the cache.
+	CachedLines bool
 	// Seed drives the adversary of Emulate; 0 draws one (see View.Seed).
 	Seed uint64
 	// Chaos is the chance in percent, 0..100, of an adversarial act at each
@@ -115,7 +118,7 @@ func NewView(shared []byte, mode Mode, o Options) (*View, error) {
 	if mode == Flush && caps.WriteBack == "" && !o.AllowNoCacheControl {
 		return nil, ErrNoCacheControl
 	}
-	v := &View{base: base, plan: planFor(mode, o.NoVector), shared: shared, mode: mode}
+	v := &View{base: base, plan: planFor(mode, o), shared: shared, mode: mode}
 	if mode == Emulate {
 		e, err := newEmulator(shared, o)
 		if err != nil {
