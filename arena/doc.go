@@ -24,7 +24,7 @@
 //	Bounds() objects         granules of 4 KiB, an object is a run of them
 //
 // The part before the lazy area is reserved and initialised when the pool is
-// formatted (32 KiB for a pool of 1 GiB); the rest costs nothing until used.
+// formatted (28 KiB for a pool of 1 GiB); the rest costs nothing until used.
 //
 // # The invariant
 //
