@@ -73,6 +73,10 @@ func (c *Comm) Size() int { return len(c.local) }
 // RemoteSize is the number of ranks that messages can be exchanged with.
 func (c *Comm) RemoteSize() int { return len(c.remote) }
 
+// Members gives the world rank of each rank that messages can be exchanged
+// with. The slice is the communicator's own.
+func (c *Comm) Members() []int32 { return c.remote }
+
 // Context is the communicator's context id.
 func (c *Comm) Context() uint64 { return c.ctx }
 

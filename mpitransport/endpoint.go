@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -155,7 +154,6 @@ func New(c Config) (*Endpoint, error) {
 	e.base = e.view.Base()
 	lo, hi := c.Arena.Bounds()
 	e.lo, e.hi = uint64(lo), uint64(hi)
-	e.oversub = c.LocalRanks > runtime.NumCPU()
 	e.coherent = e.view.Mode() == flush.Coherent
 	e.single = e.coherent && !c.NoSingleCopy && singleCopySupported
 	e.peers = make([]peer, c.Size)
@@ -314,7 +312,7 @@ func (e *Endpoint) readRoot() (bool, error) {
 func (e *Endpoint) publishInfo() {
 	*e.probe = e.epoch
 	i := rankInfo{pid: uint32(os.Getpid()), uid: uint32(os.Getuid()), pidns: pidNamespace(),
-		probe: uint64(uintptr(unsafe.Pointer(e.probe))), host: e.cfg.Host}
+		probe: uint64(uintptr(unsafe.Pointer(e.probe))), host: e.cfg.Host, cpus: allowedCPUs()}
 	l := i.encode(e.epoch)
 	e.view.PutLine(e.rootAt(infoAt(e.rank, e.size)), unsafe.Pointer(&l))
 	e.view.Fence()
@@ -329,7 +327,20 @@ func (e *Endpoint) readInfos() {
 			e.peers[i].info = decodeRankInfo(&l)
 		}
 	}
+	var cpus cpuSet
+	for i := range e.peers {
+		// Ranks of other coherence domains count where they are known to
+		// share this machine all the same.
+		if e.peers[i].info.host == e.cfg.Host || e.cfg.LocalRanks >= e.size {
+			cpus.add(e.peers[i].info.cpus)
+		}
+	}
+	e.oversub = e.cfg.LocalRanks > cpus.count()
 }
+
+// Oversubscribed reports whether more ranks than processors share this
+// machine, so that a rank that waits should yield at once.
+func (e *Endpoint) Oversubscribed() bool { return e.oversub }
 
 // Barrier returns when all ranks of the job have entered it: each rank
 // publishes its own sequence number and waits until all others' have reached

@@ -2,6 +2,7 @@ package mpitransport
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unsafe"
 
 	"cmpi/flush"
@@ -68,7 +69,19 @@ type rankInfo struct {
 	pidns uint64 // inode of its pid namespace
 	probe uint64 // address of a word that holds the job's epoch
 	host  [16]byte
+	cpus  cpuSet
 }
+
+// cpuSet is a set of processors, number n at bit n mod 128: exact up to 128
+// processors, on larger machines a lower bound of how many there are.
+type cpuSet [2]uint64
+
+func (s *cpuSet) add(t cpuSet) {
+	s[0] |= t[0]
+	s[1] |= t[1]
+}
+
+func (s cpuSet) count() int { return bits.OnesCount64(s[0]) + bits.OnesCount64(s[1]) }
 
 func (i rankInfo) encode(word uint64) (l [line]byte) {
 	binary.LittleEndian.PutUint32(l[0:], i.pid)
@@ -76,6 +89,8 @@ func (i rankInfo) encode(word uint64) (l [line]byte) {
 	binary.LittleEndian.PutUint64(l[8:], i.pidns)
 	binary.LittleEndian.PutUint64(l[16:], i.probe)
 	copy(l[24:40], i.host[:])
+	binary.LittleEndian.PutUint64(l[40:], i.cpus[0])
+	binary.LittleEndian.PutUint64(l[48:], i.cpus[1])
 	binary.LittleEndian.PutUint64(l[flush.LinePayload:], word)
 	return l
 }
@@ -86,6 +101,7 @@ func decodeRankInfo(l *[line]byte) (i rankInfo) {
 	i.pidns = binary.LittleEndian.Uint64(l[8:])
 	i.probe = binary.LittleEndian.Uint64(l[16:])
 	copy(i.host[:], l[24:40])
+	i.cpus = cpuSet{binary.LittleEndian.Uint64(l[40:]), binary.LittleEndian.Uint64(l[48:])}
 	return i
 }
 

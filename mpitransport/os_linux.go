@@ -35,6 +35,20 @@ func pidNamespace() uint64 {
 	return st.Ino
 }
 
+// allowedCPUs is the set of processors that this thread may run on.
+func allowedCPUs() (s cpuSet) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return cpuSet{^uint64(0), ^uint64(0)}
+	}
+	for i := range len(set) * 64 {
+		if set.IsSet(i) {
+			s[i/64%2] |= 1 << (i % 64)
+		}
+	}
+	return s
+}
+
 const singleCopySupported = true
 
 // iovecs is room for the arguments of one copy between processes. The remote

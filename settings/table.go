@@ -58,12 +58,15 @@ var table = []Variable{
 		}},
 	{"CMPI_RING_LINES", "", "number", "Lines of 64 bytes in the ring of a pair of ranks.",
 		func(s *Settings, v string) (err error) {
-			s.RingLines, err = number(v, 4, 1<<24)
+			s.RingLines, err = number(v, 8, 1<<24)
+			if err == nil && s.RingLines&(s.RingLines-1) != 0 {
+				err = errors.New("not a power of two")
+			}
 			return err
 		}},
 	{"CMPI_SEQ_BITS", "", "number", "Bits of a line's sequence number; small values make it wrap around soon, for tests.",
 		func(s *Settings, v string) (err error) {
-			s.SeqBits, err = number(v, 3, 64)
+			s.SeqBits, err = number(v, 4, 40)
 			return err
 		}},
 	{"CMPI_RING", RingLine, "line or paper", "line: a flag in every line. paper: cells with head and tail as in the cMPI paper, for comparison.",
@@ -71,6 +74,9 @@ var table = []Variable{
 			s.Ring, err = oneOf(v, RingLine, RingPaper)
 			return err
 		}},
+
+	{"CMPI_FAST", "1", "0 or 1", "0: small messages take the long way through the engine, to see what the short one buys.",
+		boolean(func(s *Settings) *bool { return &s.Fast })},
 
 	{"CMPI_SEED", "", "number", "Seed of the adversary of emulate mode. Default: a new one each time.",
 		func(s *Settings, v string) (err error) {

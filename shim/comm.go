@@ -76,6 +76,7 @@ func goAdopt(handle C.int, context C.uint64_t, rank C.int, local *C.int, nlocal 
 		C.free(unsafe.Pointer(c))
 		return errOther
 	}
+	cm.useFast()
 	comms.free = comms.free[:len(comms.free)-1]
 	(*comms.list.Load())[index].Store(cm)
 	if C.cmpi_table_set(c.handle, c) != 0 {
@@ -107,6 +108,7 @@ func goCommGone(index C.int) {
 	slot.Store(nil)
 	C.cmpi_table_set(cm.c.handle, nil)
 	endpoint.FreeComm(cm.engine)
+	cm.dropFast()
 	C.free(unsafe.Pointer(cm.c))
 	comms.free = append(comms.free, int32(index))
 }

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -49,19 +48,19 @@ var errDisabled = errors.New("CMPI_DISABLE=1")
 //  4. All have joined the job in the pool.
 //
 // Where a step fails on one rank, all go on with the host MPI alone, and rank 0
-// says why.
+// says why. The result says whether they shall stop instead.
 //
 //export goInit
-func goInit() {
+func goInit() (stop C.int) {
 	defer rescue()
 	if endpoint != nil {
-		return // cmpi_init came first: the host has the MPI job to itself on all ranks
+		return 0 // cmpi_init came first: the host has the MPI job to itself on all ranks
 	}
 	theJob.mpi = true
 	restoreSignals()
 	var rank, size, threaded C.int
 	if C.cmpi_world(&rank, &size, &threaded) != success {
-		return // a broken host says so itself
+		return 0 // a broken host says so itself
 	}
 	w := world{rank: int(rank), size: int(size)}
 	s, err := settings.Parse(environ())
@@ -76,29 +75,20 @@ func goInit() {
 		if s.Verbose && w.rank == 0 {
 			say("%d ranks over %s (%d MiB), %v mode", w.size, theJob.pool.Path(), theJob.pool.Size()>>20, theJob.pool.View().Mode())
 		}
-		return
+		return 0
 	}
-	w.decline(s, err)
-}
-
-// decline leaves the job to the host MPI, or ends it if the user wants that.
-func (w *world) decline(s settings.Settings, err error) {
 	leave()
 	if errors.Is(err, errDisabled) {
-		return
+		return 0
 	}
-	if !s.Require {
-		if w.rank == 0 {
-			say("%v; running on the host MPI alone", err)
-		}
-		return
+	consequence := "running on the host MPI alone"
+	if s.Require {
+		consequence = "stopping because CMPI_REQUIRE=1"
 	}
 	if w.rank == 0 {
-		say("%v; stopping because CMPI_REQUIRE=1", err)
-		C.cmpi_world_abort(1)
-		os.Exit(1)
+		say("%v; %s", err, consequence)
 	}
-	C.cmpi_world_barrier() // rank 0 ends us here
+	return truth(s.Require)
 }
 
 // world is MPI_COMM_WORLD, over which the host agrees for us.
@@ -222,7 +212,11 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) e
 			say("rank %d: what dead jobs left in the pool could not be freed: %v", w.rank, err)
 		}
 	}
-	endpoint, err = mpitransport.New(engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), cString(inv.job[:])))
+	c := engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), cString(inv.job[:]))
+	if s.Fast && !threaded && mode == flush.Coherent {
+		c.Fast = makeFast(w.size)
+	}
+	endpoint, err = mpitransport.New(c)
 	if endpoint != nil {
 		endpoint.SetThreaded(threaded)
 		atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
@@ -337,6 +331,7 @@ func goFinish() {
 	}
 	forgetComms()
 	endpoint = nil
+	freeFast()
 	closePool()
 }
 

@@ -145,6 +145,12 @@ struct cmpi_comm {
 	int32_t handle; // the host's; 0 once freed
 	int32_t index;  // of Go's entry
 	uint64_t context;
+
+	// For the fast path (fast.h): the peers by rank, NULL when there is no fast
+	// path, and mpitransport.FastComm.
+	struct cmpi_fast_peer **peers;
+	uint32_t npeers;
+	uint64_t waiting;
 };
 
 // handle → communicator, a radix tree over the bits of the handle. Pages are
