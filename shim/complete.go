@@ -161,7 +161,7 @@ type array struct {
 	host     []int32 // copies of the host's
 	where    []int   // and where they stand, ascending
 	errs     []int32 // error class by position of the status; nil while there is none
-	comm     int32   // whose handler hears of it, 0 if the host has told it
+	comm     int32   // whose handler hears of it: MPICH asks MPI_COMM_WORLD's for arrays; 0 if the host has told it
 }
 
 func newArray(n C.int, list *C.int, statuses C.intptr_t) array {
@@ -210,7 +210,7 @@ func (a *array) end(i, out int) {
 	}
 	st := r.status()
 	if st.Err != mpitransport.OK {
-		a.fail(out, number(st.Err), r.comm())
+		a.fail(out, number(st.Err), commWorld)
 	}
 	r.take(&a.all[i])
 	putStatus(element(a.statuses, out), st)
@@ -394,7 +394,8 @@ func (a *array) endAny(status uintptr) (i int, active bool, e C.uint64_t) {
 		if r, _ := requestOf(h); !r.inactive() {
 			active = true
 			if r.done() {
-				return i, true, finish(r, &a.all[i], status)
+				e := finish(r, &a.all[i], status)
+				return i, true, raise(commWorld, int32(e)) // MPICH asks this handler for arrays
 			}
 		}
 	}

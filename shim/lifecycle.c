@@ -27,6 +27,8 @@ static int is_set(const char *name)
 	return value != NULL && strcmp(value, "1") == 0;
 }
 
+int MPI_Finalize(void);
+
 // The host is up. All ranks decide together whether we carry the job.
 static void begin(void)
 {
@@ -34,7 +36,10 @@ static void begin(void)
 	if (cmpi_active())
 		return;
 	if (cmpi_host_resolve(&why) == 0) {
-		goInit();
+		if (goInit()) {
+			NATIVE(Finalize)(); // in good order, so that the launcher loses no output
+			exit(1);
+		}
 		return;
 	}
 	if (is_set("CMPI_DISABLE"))

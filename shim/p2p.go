@@ -20,7 +20,7 @@ func newTransfer(c *C.struct_cmpi_comm, buf unsafe.Pointer, count C.intptr_t, ty
 	if class != success {
 		return transfer{}, class
 	}
-	if buf == nil && count > 0 && rank != mpitransport.ProcNull && t.TrueLB() == 0 && t.Size() > 0 {
+	if buf == nil && count > 0 && t.TrueLB() == 0 && t.Size() > 0 {
 		return transfer{}, errBuffer
 	}
 	return transfer{cm: commOf(c), buf: buf, count: int64(count), t: t, rank: int32(rank), tag: int32(tag)}, success
