@@ -10,15 +10,14 @@ import (
 // Unit says what a benchmark's values are.
 type Unit string
 
-// The units of all benchmarks. Less is better for microseconds only.
+// The units of all benchmarks. Of rates more is better, of the others less.
 const (
 	Microseconds   Unit = "µs"
 	MBPerSecond    Unit = "MB/s" // 10^6 bytes per second
 	MessagesPerSec Unit = "msg/s"
+	Milliseconds   Unit = "ms"
+	MiB            Unit = "MiB"
 )
-
-// LessIsBetter says in which direction values of this unit improve.
-func (u Unit) LessIsBetter() bool { return u == Microseconds }
 
 // Names of the benchmarks, as in the JSON file.
 const (
@@ -27,6 +26,8 @@ const (
 	BiBW     = "bibw"
 	MsgRate  = "mbw_mr"
 	NetPIPE  = "netpipe"
+	InitTime = "init"
+	Memory   = "memory"
 	maxBytes = 4 << 20 // largest message
 )
 
@@ -35,20 +36,45 @@ type Benchmark struct {
 	Name  string
 	Title string
 	Unit  Unit
-	// OSU is the name of the OSU program with the same method; "" if there is none.
-	OSU string
+	// program is the name of our program in c/; "" if it is somebody else's.
+	program string
+	// osu is the name of the OSU program with the same method; "" if there is none.
+	osu string
 	// column of the output's table that holds the value; the first is the size.
 	column int
 }
 
 // benchmarks are all there are, in the order in which they are shown.
 var benchmarks = []Benchmark{
-	{Latency, "one-way latency", Microseconds, "osu_latency", 1},
-	{BW, "bandwidth, window 64", MBPerSecond, "osu_bw", 1},
-	{BiBW, "bidirectional bandwidth, window 64", MBPerSecond, "osu_bibw", 1},
-	{MsgRate, "message rate, window 64", MessagesPerSec, "osu_mbw_mr", 2},
-	{NetPIPE, "NetPIPE (NPmpich2), one-way time", Microseconds, "", 1},
+	{Latency, "one-way latency", Microseconds, "latency", "osu_latency", 1},
+	{BW, "bandwidth, window 64", MBPerSecond, "bw", "osu_bw", 1},
+	{BiBW, "bidirectional bandwidth, window 64", MBPerSecond, "bibw", "osu_bibw", 1},
+	{MsgRate, "message rate, window 64", MessagesPerSec, "mbw_mr", "osu_mbw_mr", 2},
+	{NetPIPE, "NetPIPE (NPmpich2), one-way time", Microseconds, "", "", 1},
+	{InitTime, "time in MPI_Init, slowest rank", Milliseconds, "startup", "", 1},
+	{Memory, "resident memory, largest rank, after a message to each other", MiB, "startup", "", 2},
 }
+
+// isStartup says whether the benchmark is run once with many ranks rather than
+// over message sizes; its samples have the number of ranks for a size.
+func (b Benchmark) isStartup() bool { return b.program == "startup" }
+
+// What the size of a sample counts.
+const (
+	axisBytes = "bytes"
+	axisRanks = "ranks"
+)
+
+// axis is what the sizes of the benchmark's samples count.
+func (b Benchmark) axis() string {
+	if b.isStartup() {
+		return axisRanks
+	}
+	return axisBytes
+}
+
+// startupRanks are many for the machines that this is run on, few for a job.
+const startupRanks = 8
 
 // sizeRange is a range of message sizes, doubling from Min to Max bytes.
 type sizeRange struct{ Min, Max int64 }

@@ -14,7 +14,7 @@ func fakeReport() *Report {
 	r := &Report{
 		Machine:     Machine{Date: time.Unix(0, 0).UTC(), CPU: "some CPU"},
 		Repetitions: 2,
-		Benchmarks:  []BenchmarkInfo{{Latency, "one-way latency", Microseconds}, {BW, "bandwidth", MBPerSecond}},
+		Benchmarks:  []BenchmarkInfo{{Latency, "one-way latency", Microseconds, axisBytes}, {BW, "bandwidth", MBPerSecond, axisBytes}},
 		Limits:      []Limit{{Name: LimitPingPong, Unit: Microseconds, Size: 8, Values: []float64{0.1, 0.1}}},
 		Figure11:    []Limit{{Name: "memset", Unit: Microseconds, Size: 64, Values: []float64{1}}, {Name: "uncached", Unit: Microseconds, Size: 64, Skipped: "none"}},
 		Errors:      []string{"one\nthing"},
@@ -43,7 +43,7 @@ func TestJudge(t *testing.T) {
 	for _, tc := range []struct {
 		text       string
 		known, met bool
-		ratio      float64
+		value      float64
 	}{
 		{"8 B latency, coherent / MPICH", true, true, 0.5},
 		{"8 B latency, coherent / bare line ping-pong", true, true, 2},
@@ -51,7 +51,7 @@ func TestJudge(t *testing.T) {
 		{"bandwidth 64 KiB–4 MiB, coherent / MPICH", true, true, 2},
 	} {
 		g := got[tc.text]
-		if g.Known != tc.known || g.Met != tc.met || g.Ratio != tc.ratio {
+		if g.Known != tc.known || g.Met != tc.met || g.Value != tc.value {
 			t.Errorf("%s: %+v", tc.text, g)
 		}
 	}
@@ -66,7 +66,7 @@ func TestJudgeWorst(t *testing.T) {
 		}
 	}
 	for _, g := range judge(r) {
-		if g.Text == "bandwidth 64 KiB–4 MiB, coherent / MPICH" && (g.Met || g.Size != 1<<20 || g.Ratio != 1) {
+		if g.Text == "bandwidth 64 KiB–4 MiB, coherent / MPICH" && (g.Met || g.Size != 1<<20 || g.Value != 1) {
 			t.Errorf("%+v", g)
 		}
 	}

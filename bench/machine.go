@@ -59,8 +59,8 @@ func describeMachine(ctx context.Context) Machine {
 
 // String is one paragraph for people.
 func (m Machine) String() string {
-	return fmt.Sprintf("%s, %d cores, %d MB, %s, kernel %s; MPICH %s, Open MPI %s, %s, gcc %s; %s; load average %s at the start; %s",
-		m.CPU, m.Cores, m.MemoryMB, m.OS, m.Kernel, orNone(m.Versions["mpich"]), orNone(m.Versions["openmpi"]),
+	return fmt.Sprintf("%s, %d cores, %d MB, %s, kernel %s; cMPI %s, MPICH %s, Open MPI %s, %s, gcc %s; %s; load average %s at the start; %s",
+		m.CPU, m.Cores, m.MemoryMB, m.OS, m.Kernel, orNone(m.Versions["cmpi"]), orNone(m.Versions["mpich"]), orNone(m.Versions["openmpi"]),
 		m.Versions["go"], orNone(m.Versions["gcc"]), m.Caches, m.Load, m.Date.Format("2006-01-02 15:04 UTC"))
 }
 

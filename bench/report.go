@@ -26,6 +26,7 @@ type BenchmarkInfo struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Unit  Unit   `json:"unit"`
+	Axis  string `json:"axis"` // what the samples' sizes count: "bytes" or "ranks"
 }
 
 // VariantInfo describes a way in which benchmarks were run.
@@ -41,7 +42,7 @@ type Sample struct {
 	Benchmark  string  `json:"benchmark"`
 	Variant    string  `json:"variant"`
 	Repetition int     `json:"repetition"`
-	Size       int64   `json:"size"` // bytes
+	Size       int64   `json:"size"` // bytes, or what the benchmark's axis says
 	Value      float64 `json:"value"`
 }
 

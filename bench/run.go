@@ -15,6 +15,7 @@ import (
 // Options say what Run is to do.
 type Options struct {
 	Library     string   // path of libcmpi.so
+	Version     string   // of this build, for the report
 	Settings    []string // more CMPI_* settings for all preloaded variants
 	WorkDir     string   // for programs that are built, and for files they write
 	Repetitions int      // at least 1
@@ -54,6 +55,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if r.Machine.Versions[mpich.name] == "" {
 		return nil, fmt.Errorf("%s is not installed (build/setup installs it)", mpich.starter)
 	}
+	r.Machine.Versions["cmpi"] = o.Version
 	jobs, err := o.prepare(ctx, r)
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (o Options) prepare(ctx context.Context, r *Report) ([]job, error) {
 		if !o.wants(b.Name) {
 			continue
 		}
-		r.Benchmarks = append(r.Benchmarks, BenchmarkInfo{b.Name, b.Title, b.Unit})
+		r.Benchmarks = append(r.Benchmarks, BenchmarkInfo{b.Name, b.Title, b.Unit, b.axis()})
 		programs := map[string]string{} // by host
 		for _, v := range variants {
 			if b.Name == NetPIPE && (v.host.name != mpich.name || v.Name == FlushPaper) {
@@ -148,7 +150,7 @@ func (o Options) program(ctx context.Context, sourceDir string, b Benchmark, h h
 	switch {
 	case b.Name == NetPIPE:
 		return exec.LookPath("NPmpich2")
-	case o.OSUDir != "" || o.OSUDirOpen != "":
+	case b.osu != "" && (o.OSUDir != "" || o.OSUDirOpen != ""):
 		dir := o.OSUDir
 		if h.name == openMPI.name {
 			dir = o.OSUDirOpen
@@ -156,9 +158,9 @@ func (o Options) program(ctx context.Context, sourceDir string, b Benchmark, h h
 		if dir == "" {
 			return "", nil
 		}
-		return findOSU(dir, b.OSU)
+		return findOSU(dir, b.osu)
 	default:
-		return h.compile(ctx, sourceDir, o.WorkDir, b.Name)
+		return h.compile(ctx, sourceDir, o.WorkDir, b.program)
 	}
 }
 
@@ -166,6 +168,13 @@ func (o Options) program(ctx context.Context, sourceDir string, b Benchmark, h h
 func (o Options) runJob(ctx context.Context, j job) ([]point, error) {
 	if j.benchmark.Name == NetPIPE {
 		return o.runNetPIPE(ctx, j)
+	}
+	if j.benchmark.isStartup() {
+		out, err := start(ctx, o.WorkDir, j.variant.command(o.Library, o.Settings, startupRanks, j.program))
+		if err != nil {
+			return nil, err
+		}
+		return parseTable(out, j.benchmark.column)
 	}
 	ranks := 2
 	if j.benchmark.Name == MsgRate && o.Pairs > 1 {

@@ -115,7 +115,7 @@ func (r *Report) benchmarkTable(b BenchmarkInfo) *table {
 		return nil
 	}
 	t := &table{title: fmt.Sprintf("%s: %s, %s", b.Name, b.Title, b.Unit)}
-	titles := []string{"size"}
+	titles := []string{b.Axis}
 	for _, v := range shown {
 		titles = append(titles, v.Title)
 		if v.Settings != nil {
@@ -127,7 +127,7 @@ func (r *Report) benchmarkTable(b BenchmarkInfo) *table {
 		if bits.OnesCount64(uint64(size)) > 1 {
 			continue
 		}
-		row := []string{sizeText(size)}
+		row := []string{axisText(b.Axis, size)}
 		base := r.Stat(b.Name, NativeMPICH, size)
 		for _, v := range shown {
 			s := r.Stat(b.Name, v.Name, size)
@@ -179,7 +179,7 @@ func (r *Report) targetTable() *table {
 	for _, g := range r.Targets {
 		measured, at := "–", "–"
 		if g.Known {
-			measured, at = fmt.Sprintf("%.2f", g.Ratio), sizeText(g.Size)
+			measured, at = fmt.Sprintf("%.2f", g.Value), axisText(g.Axis, g.Size)
 		}
 		t.add(g.Text, g.wanted(), measured, at, g.verdict())
 	}
@@ -222,6 +222,14 @@ func ratioText(ours, theirs Stat) string {
 		return "–"
 	}
 	return fmt.Sprintf("%.2f", ours.Median/theirs.Median)
+}
+
+// axisText is a value of an axis for people.
+func axisText(axis string, n int64) string {
+	if axis == axisRanks {
+		return fmt.Sprintf("%d ranks", n)
+	}
+	return sizeText(n)
 }
 
 // sizeText is a number of bytes for people.

@@ -69,6 +69,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	if !bench.EnoughCores() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "cmpi: this machine has one core: the figures will be those of its scheduler")
 	}
+	f.options.Version = version
 	f.options.Progress = progress(cmd)
 
 	report, err := bench.Run(cmd.Context(), f.options)
