@@ -31,9 +31,12 @@ mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CREATED_BY) $(C
 [ -n "$mirror" ] || die "this machine has no package source for Debian $suite"
 
 fresh=$(mktemp -d "${TMPDIR:-/tmp}/cmpi-fresh.XXXXXX")
+chmod 755 "$fresh" # apt fetches as a user of its own
 mounts=()
 clean_up() {
-	for m in "${mounts[@]}"; do umount "$m" || umount -l "$m"; done
+	for m in "${mounts[@]}"; do
+		umount -R "$m" || keep=yes # what is still mounted there must not be removed
+	done
 	if [ -n "$keep" ]; then say "left in $fresh"; else rm -rf --one-file-system "$fresh"; fi
 }
 trap clean_up EXIT
