@@ -30,7 +30,7 @@ PROFILED(Wait);
 int MPI_Test(int *request, int *flag, void *status)
 {
 	if (!ours(request))
-		return NATIVE(Test)(request, flag, status);
+		return POLLING(NATIVE(Test)(request, flag, status));
 	return OURS_REQUESTS(Test, goTest(request, flag, (W)status));
 }
 PROFILED(Test);
@@ -46,7 +46,7 @@ PROFILED(Waitall);
 int MPI_Testall(int n, int *requests, int *flag, void *statuses)
 {
 	if (!any_ours(n, requests))
-		return NATIVE(Testall)(n, requests, flag, statuses);
+		return POLLING(NATIVE(Testall)(n, requests, flag, statuses));
 	return OURS_REQUESTS(Testall, goWaitall(n, requests, flag, (W)statuses));
 }
 PROFILED(Testall);
@@ -62,7 +62,7 @@ PROFILED(Waitany);
 int MPI_Testany(int n, int *requests, int *index, int *flag, void *status)
 {
 	if (!any_ours(n, requests))
-		return NATIVE(Testany)(n, requests, index, flag, status);
+		return POLLING(NATIVE(Testany)(n, requests, index, flag, status));
 	return OURS_REQUESTS(Testany, goWaitany(n, requests, index, flag, (W)status));
 }
 PROFILED(Testany);
@@ -78,7 +78,7 @@ PROFILED(Waitsome);
 int MPI_Testsome(int n, int *requests, int *outcount, int *indices, void *statuses)
 {
 	if (!any_ours(n, requests))
-		return NATIVE(Testsome)(n, requests, outcount, indices, statuses);
+		return POLLING(NATIVE(Testsome)(n, requests, outcount, indices, statuses));
 	return OURS_REQUESTS(Testsome, goWaitsome(n, requests, outcount, indices, (W)statuses, 0));
 }
 PROFILED(Testsome);
@@ -102,7 +102,7 @@ PROFILED(Cancel);
 int MPI_Request_get_status(W request, int *flag, void *status)
 {
 	if (!cmpi_active() || !cmpi_ours((int32_t)request))
-		return NATIVE(Request_get_status)(request, flag, status);
+		return POLLING(NATIVE(Request_get_status)(request, flag, status));
 	return OURS_REQUESTS(Request_get_status, goRequestGetStatus((int)request, flag, (W)status));
 }
 PROFILED(Request_get_status);

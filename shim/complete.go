@@ -80,10 +80,25 @@ func goTest(handle, flag *C.int, status C.intptr_t) C.uint64_t {
 	return finish(r, h, uintptr(status))
 }
 
-// testPass is what a test function does before it says no. The program may call
-// it in a loop, so now and then it lets the host make progress as well.
+// goProgress makes one pass for a program that polls the host.
+//
+//export goProgress
+func goProgress() {
+	defer rescue()
+	if endpoint != nil {
+		endpoint.Progress()
+	}
+}
+
+// testPass is what a test function does before it says no.
 func testPass() {
 	endpoint.Progress()
+	polled()
+}
+
+// polled counts polls that said no. The program may poll until something happens
+// in the host, so now and then that makes progress as well.
+func polled() {
 	if tests++; tests%pokeEvery == 0 && hostRuns() {
 		C.cmpi_poke()
 	}

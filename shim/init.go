@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -218,11 +219,18 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) e
 	}
 	endpoint, err = mpitransport.New(c)
 	if endpoint != nil {
+		if threaded {
+			runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), waitingThreads))
+		}
 		endpoint.SetThreaded(threaded)
 		atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
 	}
 	return w.common(err)
 }
+
+// waitingThreads is how many threads of the program can be inside us at once
+// without one that waits keeping others out: each takes one of Go's processors.
+const waitingThreads = 64
 
 // roomPerRank is the space that a pool must have left for each rank: a few
 // rings and a staging block.

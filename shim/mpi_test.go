@@ -96,7 +96,7 @@ func jobFiles(t *testing.T) []string {
 }
 
 func TestPrograms(t *testing.T) {
-	for _, source := range []string{"p2p.c", "requests.c", "comms.c", "types.c", "fortran.f90"} {
+	for _, source := range []string{"p2p.c", "requests.c", "comms.c", "types.c", "threads.c", "fortran.f90"} {
 		t.Run(source, func(t *testing.T) {
 			program := compile(t, source)
 			for _, tc := range []struct {

@@ -174,7 +174,7 @@ int MPI_Iprobe(int source, int tag, W comm, int *flag, void *status)
 {
 	struct cmpi_comm *c = cmpi_owned(comm);
 	if (c == NULL)
-		return NATIVE(Iprobe)(source, tag, comm, flag, status);
+		return POLLING(NATIVE(Iprobe)(source, tag, comm, flag, status));
 	return OURS(Iprobe, c->handle, goProbe(c, source, tag, flag, (W)status));
 }
 PROFILED(Iprobe);
@@ -192,7 +192,7 @@ int MPI_Improbe(int source, int tag, W comm, int *flag, int *message, void *stat
 {
 	struct cmpi_comm *c = cmpi_owned(comm);
 	if (c == NULL)
-		return NATIVE(Improbe)(source, tag, comm, flag, message, status);
+		return POLLING(NATIVE(Improbe)(source, tag, comm, flag, message, status));
 	return OURS(Improbe, c->handle, goMprobe(c, source, tag, flag, message, (W)status));
 }
 PROFILED(Improbe);

@@ -309,6 +309,7 @@ func goProbe(c *C.struct_cmpi_comm, source, tag C.int, flag *C.int, status C.int
 		}
 		if flag != nil {
 			*flag = truth(found)
+			polled()
 		}
 		if found || flag != nil || cl != mpitransport.OK {
 			return C.int(number(cl))
@@ -331,6 +332,7 @@ func goMprobe(c *C.struct_cmpi_comm, source, tag C.int, flag, handle *C.int, sta
 		}
 		if flag != nil {
 			*flag = truth(found)
+			polled()
 		}
 		if found || flag != nil || cl != mpitransport.OK {
 			return C.int(number(cl))

@@ -40,6 +40,13 @@
 	WRAP(n, name)          \
 	WRAP(n, name##_c)
 
+#define POLL(n, name)                                \
+	int MPI_##name(PARAMS_##n)                       \
+	{                                                \
+		return POLLING(NATIVE(name)(ARGS_##n));      \
+	}                                                \
+	PROFILED(name);
+
 #define START(n, name)                                  \
 	int MPI_##name(PARAMS_##n)                          \
 	{                                                   \

@@ -139,6 +139,20 @@ static inline void cmpi_own_end(int32_t depth)
 		(call);                                                                         \
 	})
 
+// Every few calls that poll the host, our side makes progress too: the program
+// may poll until something happens that another rank does only when it has got
+// a message of ours.
+void cmpi_pass(void);
+
+// A host call that the program may repeat until it says yes.
+#define POLLING(call)                                     \
+	({                                                    \
+		int rc_ = (call);                                 \
+		if (__builtin_expect(cmpi_active(), 0))           \
+			cmpi_pass();                                  \
+		rc_;                                              \
+	})
+
 // ---- the communicators that we carry ------------------------------------------
 
 struct cmpi_comm {

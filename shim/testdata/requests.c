@@ -208,6 +208,32 @@ static void beside_collectives(void)
 		if (rank == 1)
 			MPI_Send(&token, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
 	}
+
+	// Polling the host is progress for us, and the other way round.
+	int flag = 0;
+	if (rank == 0) {
+		MPI_Irecv(big, BIG, MPI_BYTE, 1, 10, MPI_COMM_WORLD, &r);
+		MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+		while (!flag)
+			MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+	} else {
+		if (rank == 1)
+			MPI_Ssend(big, BIG, MPI_BYTE, 0, 10, MPI_COMM_WORLD);
+		MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+		MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+	}
+	MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+	if (rank == 0) {
+		for (flag = 0; !flag;)
+			MPI_Iprobe(1, 11, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+		MPI_Recv(&token, 1, MPI_INT, 1, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+		if (rank == 1)
+			MPI_Send(&token, 1, MPI_INT, 0, 11, MPI_COMM_WORLD);
+	}
 	free(big);
 }
 
