@@ -135,19 +135,13 @@ func (c *collector) take(e event) {
 // endPackage adds the tests of a package that has ended.
 func (c *collector) endPackage(e event, p *packageRun) {
 	counts := map[status]int{}
-	failedBelow := map[string]bool{} // tests of which a subtest failed
-	for i := len(p.order) - 1; i >= 0; i-- {
-		name := p.order[i]
-		if p.tests[name].status == failed {
-			for parent, ok := parentOf(name); ok; parent, ok = parentOf(parent) {
-				failedBelow[parent] = true
-			}
-		}
-	}
 	hasSubtests := map[string]bool{}
+	failedBelow := map[string]bool{} // tests of which a subtest failed
 	for _, name := range p.order {
-		if parent, ok := parentOf(name); ok {
+		// All levels: t.Run("a/b", ...) makes a grandchild without a child.
+		for parent, ok := parentOf(name); ok; parent, ok = parentOf(parent) {
 			hasSubtests[parent] = true
+			failedBelow[parent] = failedBelow[parent] || p.tests[name].status == failed
 		}
 	}
 	for _, name := range p.order {

@@ -35,6 +35,13 @@ func TestCollector(t *testing.T) {
 			`{"Action":"fail","Package":"cmpi/a","Test":"TestX"}`,
 			`{"Action":"fail","Package":"cmpi/a"}`),
 			map[string]status{"a TestX/1/z": failed, "a TestX/2": passed}},
+		{"a subtest with a slash in its own name", lines(
+			`{"Action":"run","Package":"cmpi/a","Test":"TestX"}`,
+			`{"Action":"run","Package":"cmpi/a","Test":"TestX/y/z"}`,
+			`{"Action":"fail","Package":"cmpi/a","Test":"TestX/y/z"}`,
+			`{"Action":"fail","Package":"cmpi/a","Test":"TestX"}`,
+			`{"Action":"fail","Package":"cmpi/a"}`),
+			map[string]status{"a TestX/y/z": failed}},
 		{"a parent that fails on its own counts", lines(
 			`{"Action":"run","Package":"cmpi/a","Test":"TestX"}`,
 			`{"Action":"run","Package":"cmpi/a","Test":"TestX/1"}`,
