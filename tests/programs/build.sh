@@ -1,10 +1,11 @@
 #!/bin/sh
-# Builds the verification programs of this folder, or those named, into
+# Builds the verification programs in src/, or those named, into
 # build/out/programs (or $OUT) with the host MPI's compilers. Only what is older
 # than its source is built. MPICC and MPIFC name other compilers.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
+src=$here/src
 out=${OUT:-$here/../../build/out/programs}
 cc=${MPICC:-mpicc.mpich}
 fc=${MPIFC:-mpif90.mpich}
@@ -20,21 +21,20 @@ build() {
     source=$1
     program=$out/$(basename "${source%.*}")
     shift
-    if [ "$program" -nt "$source" ] && [ "$program" -nt "$here/common.h" ] && [ "$program" -nt "$here/build.sh" ]; then
+    if [ "$program" -nt "$source" ] && [ "$program" -nt "$src/common.h" ] && [ "$program" -nt "$here/build.sh" ]; then
         return
     fi
     "$@" -o "$program.$$" "$source"
     mv "$program.$$" "$program"
 }
 
-for source in "$here"/*.c "$here"/*.f90; do
+for source in "$src"/*.c "$src"/*.f90; do
     name=$(basename "${source%.*}")
     if [ $# -gt 0 ]; then
         case " $* " in *" $name "*) ;; *) continue ;; esac
     fi
     case $source in
     *.c) build "$source" "$cc" $cflags ;;
-    # Each program's modules go to a folder of their own.
     *.f90) build "$source" "$fc" $fflags ;;
     esac
 done
