@@ -65,7 +65,7 @@ func FuzzPeer(f *testing.F) {
 			posted = append(posted, r)
 		}
 		for len(b) >= 4 {
-			h := ringq.Header{Kind: b[0], Ctx: uint64(b[1]), Tag: uint32(b[2]), Len: uint64(b[3])}
+			h := ringq.Header{Kind: b[0] & 127, Ctx: uint64(b[1]), Tag: uint32(b[2]), Len: uint64(b[3])}
 			n := min(len(b)-4, int(b[3]))
 			data := make([]byte, b[3])
 			copy(data, b[4:4+n])

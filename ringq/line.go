@@ -57,12 +57,15 @@ type lineProducer struct {
 	cap    uint64
 	line   *[flush.LineSize]byte // the line being put together
 	far    distance
+	dense  uint64 // lines of the dense message being put together behind its first
 	own    LineState
-	buf    [flush.LineSize]byte
+
+	coherent bool
+	buf      [flush.LineSize]byte
 }
 
 func newLineProducer(v *flush.View, region unsafe.Pointer, c Config) *lineProducer {
-	p := &lineProducer{v: v, credit: region, cap: uint64(c.Lines), own: newLineState(region, c)}
+	p := &lineProducer{v: v, coherent: v.Mode() == flush.Coherent, credit: region, cap: uint64(c.Lines), own: newLineState(region, c)}
 	p.own.Limit = p.cap
 	p.far.init(v, p.cap)
 	p.s = place(&p.own, c.State)
@@ -92,22 +95,59 @@ func (p *lineProducer) Begin(h Header, src unsafe.Pointer, n int) (int, bool) {
 	}
 	l := p.line
 	a, b := h.words()
-	*(*uint64)(unsafe.Pointer(&l[0])) = a
-	*(*uint64)(unsafe.Pointer(&l[8])) = b
 	in := min(int(h.Len), Inline)
+	if p.coherent && n > in && uint64(n) == h.Len && p.putDense(unsafe.Add(src, in), n-in) {
+		*(*uint64)(unsafe.Pointer(&l[0])) = a | denseFlag
+		in, s.Open = n, 0
+	} else {
+		*(*uint64)(unsafe.Pointer(&l[0])) = a
+		s.Open = h.Len - uint64(in)
+	}
+	*(*uint64)(unsafe.Pointer(&l[8])) = b
 	if in > 0 {
-		copy(l[HeaderSize:HeaderSize+Inline], unsafe.Slice((*byte)(src), in))
+		first := min(in, Inline)
+		copy(l[HeaderSize:HeaderSize+first], unsafe.Slice((*byte)(src), first))
 	}
 	*(*uint64)(unsafe.Pointer(&l[flush.LinePayload])) = s.word(s.Pos)
 	p.v.PutLine(s.line(s.Pos), unsafe.Pointer(l))
-	s.Pos++
-	s.Open = h.Len - uint64(in)
+	s.Pos += 1 + p.dense
+	p.dense = 0
 	if s.Open == 0 || n == in {
 		p.v.Fence()
 		return in, true
 	}
 	return in + p.More(unsafe.Add(src, in), n-in), true
 }
+
+// putDense writes n bytes, the rest of a message, to the lines behind the one
+// at Pos, which the caller then writes; false when there is no room for all of
+// them.
+func (p *lineProducer) putDense(src unsafe.Pointer, n int) bool {
+	s := p.s
+	lines := denseLines(n)
+	if lines >= p.cap/2 || p.room(lines+1) < lines+1 {
+		return false
+	}
+	v := p.far.start(s.Pos, n)
+	// Up to the end of the ring, then from its begin.
+	run := min(n, int(p.cap-(s.Pos+1)&s.Mask)*flush.LineSize)
+	v.CopyIn(s.line(s.Pos+1), src, run)
+	if run < n {
+		v.CopyIn(s.line(0), unsafe.Add(src, run), n-run)
+	}
+	if tail := n % flush.LineSize; tail > 0 && tail <= flush.LinePayload {
+		// The last line must not keep the word of an earlier lap, which would
+		// be a later lap's expected one when the running number has wrapped.
+		*(*uint64)(unsafe.Add(s.line(s.Pos+lines), flush.LinePayload)) = 0
+	}
+	v.Fence()
+	p.far.stop(int(lines))
+	p.dense = lines
+	return true
+}
+
+// denseLines is how many lines n bytes take without flags.
+func denseLines(n int) uint64 { return uint64(n+flush.LineSize-1) / flush.LineSize }
 
 func (p *lineProducer) More(src unsafe.Pointer, n int) int {
 	s := p.s
@@ -147,6 +187,8 @@ type lineConsumer struct {
 	first  *[flush.LineSize]byte // private copy of the message's first line
 	inline int                   // payload bytes in first
 	used   int                   // of which read
+	dense  uint64                // lines behind the first that hold payload without flags
+	rest   int                   // payload bytes in those
 	own    LineState
 	buf    [flush.LineSize]byte
 }
@@ -167,10 +209,18 @@ func (k *lineConsumer) Poll(h *Header) bool {
 		return false
 	}
 	s.Pos++
-	*h = headerOf(*(*uint64)(unsafe.Pointer(&k.first[0])), *(*uint64)(unsafe.Pointer(&k.first[8])))
+	a := *(*uint64)(unsafe.Pointer(&k.first[0]))
+	*h = headerOf(a&^denseFlag, *(*uint64)(unsafe.Pointer(&k.first[8])))
 	s.Open = h.Len
 	k.inline = min(int(h.Len), Inline)
-	k.used = 0
+	k.used, k.dense = 0, 0
+	if a&denseFlag != 0 && h.Len > Inline {
+		k.rest = int(h.Len) - Inline
+		k.dense = denseLines(k.rest)
+		if k.dense > s.Mask {
+			k.dense = 0 // no ring holds that: never completed, like any message that is not sent
+		}
+	}
 	return true
 }
 
@@ -183,6 +233,9 @@ func (k *lineConsumer) Read(dst unsafe.Pointer, n int) int {
 		copy(unsafe.Slice((*byte)(dst), got), k.first[HeaderSize+k.used:])
 		k.used += got
 		s.Open -= uint64(got)
+	}
+	if k.dense > 0 {
+		return got + k.readDense(dst, got, n-got)
 	}
 	if n -= got; uint64(n) < s.Open {
 		n -= n % flush.LinePayload
@@ -204,6 +257,21 @@ func (k *lineConsumer) Read(dst unsafe.Pointer, n int) int {
 	return got
 }
 
+// readDense copies n bytes of a dense message's lines to dst + at.
+func (k *lineConsumer) readDense(dst unsafe.Pointer, at, n int) int {
+	s := k.s
+	for done := 0; done < n; {
+		pos := k.rest - int(s.Open)
+		line := s.Pos + uint64(pos)/flush.LineSize
+		skip := pos % flush.LineSize
+		run := min(n-done, int(s.Mask+1-line&s.Mask)*flush.LineSize-skip)
+		k.v.CopyOut(unsafe.Add(dst, at+done), unsafe.Add(s.line(line), skip), run)
+		s.Open -= uint64(run)
+		done += run
+	}
+	return n
+}
+
 // giveCredit publishes how far the ring has been consumed, in batches.
 func (k *lineConsumer) giveCredit() {
 	if s := k.s; s.Pos-s.Limit >= k.batch {
@@ -213,4 +281,9 @@ func (k *lineConsumer) giveCredit() {
 }
 
 func (k *lineConsumer) Left() int { return int(k.s.Open) }
-func (k *lineConsumer) End()      { k.giveCredit() }
+
+func (k *lineConsumer) End() {
+	k.s.Pos += k.dense
+	k.dense = 0
+	k.giveCredit()
+}

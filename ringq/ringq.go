@@ -34,6 +34,14 @@
 // stale copy that a prefetcher left in the cache, or zeros, is not there yet.
 // The first line of a message holds the 16-byte Header and up to 40 payload
 // bytes, the following ones 56 payload bytes each.
+//
+// In coherent memory, where stores become visible in program order, only the
+// first line of a message needs a word, and it is written last; the following
+// lines are dense, 64 payload bytes each, if the whole message fits the ring
+// at once (a bit of the header says so). The consumer only ever looks for a
+// word where it expects a first line. That an earlier lap's payload has the
+// expected word there would take a 64-bit number that is made of the job's
+// random epoch and of a line number that has not been used yet.
 package ringq
 
 import (
@@ -57,6 +65,10 @@ const (
 	lenBits  = 36 // low bits of the second header word
 	ctxBits  = 56 // low bits of the first header word
 	tagShift = lenBits
+
+	// denseFlag in the first header word, the top bit of the kind, marks a
+	// dense message.
+	denseFlag = 1 << 63
 )
 
 // MaxTag is the largest tag a header can carry (28 bits, what MPICH offers).
@@ -64,7 +76,7 @@ const MaxTag = 1<<(64-lenBits) - 1
 
 // Header is the envelope of one message.
 type Header struct {
-	Kind uint8  // what the message is, for the layer above
+	Kind uint8  // what the message is, for the layer above; below 128
 	Ctx  uint64 // context id of the communicator, below 2^56
 	Tag  uint32 // at most MaxTag
 	Len  uint64 // payload bytes of the message in the ring, at most MaxLen
