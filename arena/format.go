@@ -49,6 +49,24 @@ func (a *Arena) formatBlank(deadline time.Time) error {
 	return a.formatFile()
 }
 
+// validateSettled validates while nobody of this kernel formats.
+func (a *Arena) validateSettled(deadline time.Time) error {
+	ok, err := a.back.lockByteWait(unix.F_WRLCK, formatByte, deadline)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return faultf(ErrLockTimeout, "another process is formatting it")
+	}
+	defer a.back.unlockByte(formatByte)
+	if a.view != nil {
+		if err := a.unmap(); err != nil {
+			return err
+		}
+	}
+	return a.validate()
+}
+
 // unmap drops the mapping, so that validate can start again.
 func (a *Arena) unmap() error {
 	if a.meta != a.view {

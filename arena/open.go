@@ -117,7 +117,10 @@ func (a *Arena) attach(deadline time.Time) (again bool, err error) {
 	if a.back.unlinked() {
 		return true, nil
 	}
-	err = a.validate()
+	if err = a.validate(); err != nil && !isBlank(err) {
+		// Perhaps seen while another process of this kernel formats it.
+		err = a.validateSettled(deadline)
+	}
 	if a.cfg.Create && isBlank(err) {
 		err = a.formatBlank(deadline)
 	}

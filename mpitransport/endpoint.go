@@ -50,6 +50,9 @@ type Config struct {
 	// Fast is where the state that a C fast path shares with the engine lies:
 	// one FastPeer per rank of the job; nil for memory of the engine's own.
 	Fast []FastPeer
+	// FastRequests are the receives that the fast path may hold, FastRequests
+	// of them or none.
+	FastRequests []FastRequest
 	// Timeout bounds the wait for the other ranks in New and Finalize; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration
@@ -168,6 +171,9 @@ func New(c Config) (*Endpoint, error) {
 	e.completed.kind = sendRequest
 	e.completed.status = EmptyStatus
 	e.completed.done.Store(true)
+	if c.FastRequests != nil {
+		e.requests.free = nil // the rest of the first chunk is the fast path's
+	}
 	if err := e.join(time.Now().Add(c.Timeout)); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
 package mpitransport
 
-import "cmpi/ringq"
+import (
+	"unsafe"
+
+	"cmpi/ringq"
+)
 
 // What a C fast path above the engine needs to send and receive a message of
 // one line without entering Go, in coherent mode only: the rings' positions,
@@ -22,6 +26,57 @@ type FastComm struct {
 	// Waiting is how many posted receives and unexpected messages there are:
 	// while there is one, matching is the engine's.
 	Waiting uint64
+}
+
+// FastRequests is how many receive requests a fast path may hold; they have
+// the ids 1 to FastRequests-1.
+const FastRequests = requestChunk
+
+// States of a FastRequest.
+const (
+	FastFree   = iota // may be taken by the fast path
+	FastLazy          // wanted by the program, not yet known to the engine
+	FastDone          // received by the fast path, not yet waited for
+	FastEngine        // the engine's; it sets FastFree when the request is released
+)
+
+// FastRequest is a receive of contiguous data that the fast path has noted.
+// Receives are posted in the order in which they were noted before anything
+// else is asked of the engine.
+type FastRequest struct {
+	State  uint32
+	Source int32
+	Tag    int32
+	Comm   int32 // for the owner of the fast path
+	Buf    unsafe.Pointer
+	Size   uint64 // of the buffer, bytes
+	Bytes  uint64 // FastDone: received
+}
+
+// fastRequest gives the engine's request with one of the fast path's ids.
+func (e *Endpoint) fastRequest(id uint32, c *Comm) (*Request, *FastRequest) {
+	r, f := &e.requests.chunks[0].Load()[id], &e.cfg.FastRequests[id]
+	f.State = FastEngine
+	e.initRecv(r)
+	r.fast = f
+	r.comm, r.rank, r.tag, r.buf, r.count, r.typ = c, f.Source, f.Tag, f.Buf, int64(f.Size), nil
+	r.contig, r.ptr, r.bytes = true, f.Buf, int64(f.Size)
+	r.done.Store(false)
+	r.live.Store(true)
+	return r, f
+}
+
+// PostFast posts the lazy receive id on c.
+func (e *Endpoint) PostFast(id uint32, c *Comm) {
+	r, f := e.fastRequest(id, c)
+	e.post(r, f.Source, f.Tag)
+}
+
+// AdoptFast takes over a receive that the fast path has completed.
+func (e *Endpoint) AdoptFast(id uint32, c *Comm) {
+	r, f := e.fastRequest(id, c)
+	r.status = Status{Source: f.Source, Tag: f.Tag, Bytes: int64(f.Bytes)}
+	r.done.Store(true)
 }
 
 // UseFast moves the communicator's fast state to memory that C can see.

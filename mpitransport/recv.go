@@ -42,27 +42,34 @@ func (e *Endpoint) irecv(c *Comm, buf unsafe.Pointer, count int64, t *datatype.T
 	if r == nil {
 		return nil, ErrNoMem
 	}
-	r.rank, r.tag = src, tag
 	if src == ProcNull {
 		r.status = nullStatus
 		r.done.Store(true)
 		return r, OK
 	}
+	e.post(r, src, tag)
+	return r, OK
+}
+
+// post gives r the message that is there for it, or puts it into the posted
+// queue.
+func (e *Endpoint) post(r *Request, src, tag int32) {
+	c := r.comm
+	r.rank, r.tag = src, tag
 	if c.unexp.all.head != nil {
 		if m := c.unexp.find(src, tag); m != nil {
 			c.unexp.remove(m)
 			e.deliver(m, r)
-			return r, OK
+			return
 		}
 	}
 	if src != AnySource {
 		if r.peer = c.peers[src]; r.peer.broken {
 			e.fail(r, ErrInternal)
-			return r, OK
+			return
 		}
 	}
 	c.posted.push(r)
-	return r, OK
 }
 
 // Recv receives and returns when the message is in the buffer. st may be nil.
@@ -87,8 +94,7 @@ func (e *Endpoint) newRecv(c *Comm, buf unsafe.Pointer, count int64, t *datatype
 	if r == nil {
 		return nil
 	}
-	r.kind = recvRequest
-	r.released = false
+	e.initRecv(r)
 	r.comm, r.buf, r.count, r.typ = c, buf, count, t
 	off, n, contig := t.Contig(count)
 	r.contig = contig
@@ -97,8 +103,14 @@ func (e *Endpoint) newRecv(c *Comm, buf unsafe.Pointer, count int64, t *datatype
 	} else {
 		r.ptr, r.bytes = nil, count*t.Size()
 	}
-	r.peer, r.list, r.status = nil, nil, Status{}
 	return r
+}
+
+// initRecv makes r a fresh receive request.
+func (e *Endpoint) initRecv(r *Request) {
+	r.kind = recvRequest
+	r.released = false
+	r.peer, r.list, r.status = nil, nil, Status{}
 }
 
 // received ends a receive whose message had total bytes.
@@ -186,7 +198,7 @@ func (e *Endpoint) freeMessage(m *Message) {
 // matched.
 func (e *Endpoint) acknowledge(m *Message) {
 	if int(m.peer.world) != e.rank {
-		e.post(m.peer, msgAck, uint64(m.ack))
+		e.control(m.peer, msgAck, uint64(m.ack))
 		return
 	}
 	if r := e.Lookup(m.ack); r != nil {

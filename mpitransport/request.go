@@ -42,6 +42,7 @@ type Request struct {
 	id   uint32
 	done atomic.Bool // set last, when status is final
 	live atomic.Bool
+	fast *FastRequest // not nil: the request belongs to the fast path when free
 
 	kind     requestKind
 	released bool // the handle was given back before completion
@@ -139,6 +140,10 @@ func (t *requestTable) put(r *Request) {
 	// use is set by them.
 	r.comm, r.buf, r.typ, r.ptr, r.peer, r.block, r.from = nil, nil, nil, nil, nil, nil, nil
 	r.live.Store(false)
+	if r.fast != nil {
+		r.fast.State = FastFree
+		return
+	}
 	r.next = t.free
 	t.free = r
 }

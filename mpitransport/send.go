@@ -158,8 +158,8 @@ func (e *Endpoint) busy(p *peer) {
 	}
 }
 
-// post queues a message of the engine itself.
-func (e *Endpoint) post(p *peer, kind msgKind, arg uint64) {
+// control queues a message of the engine itself.
+func (e *Endpoint) control(p *peer, kind msgKind, arg uint64) {
 	if e.openRing(p) != OK {
 		return
 	}

@@ -60,16 +60,20 @@ func (d *distance) start(pos uint64, n int) *flush.View {
 	return d.use
 }
 
-// stop ends the run that start began.
-func (d *distance) stop(lines int) {
-	if d.begun.IsZero() {
-		return
+// stop ends the run that start began; it gives 1 when long runs are streamed
+// from now on, else 0.
+func (d *distance) stop(lines int) uint64 {
+	if !d.begun.IsZero() {
+		if time.Since(d.begun) > time.Duration(lines)*farTime {
+			d.far++
+		}
+		d.begun = time.Time{}
+		if d.votes++; d.votes == farVotes && d.far > farVotes/2 {
+			d.use = d.stream
+		}
 	}
-	if time.Since(d.begun) > time.Duration(lines)*farTime {
-		d.far++
+	if d.use == d.near {
+		return 0
 	}
-	d.begun = time.Time{}
-	if d.votes++; d.votes == farVotes && d.far > farVotes/2 {
-		d.use = d.stream
-	}
+	return 1
 }

@@ -22,6 +22,7 @@ type LineState struct {
 	Key   uint64         // upper bits of a line's word
 	Seq   uint64         // mask of the running number in the word
 	Open  uint64         // bytes of the open message still to move; 0 when none is open
+	Far   uint64         // producer: 1 when long runs are better left to the engine (see distance)
 }
 
 func (s *LineState) line(pos uint64) unsafe.Pointer {
@@ -141,7 +142,7 @@ func (p *lineProducer) putDense(src unsafe.Pointer, n int) bool {
 		*(*uint64)(unsafe.Add(s.line(s.Pos+lines), flush.LinePayload)) = 0
 	}
 	v.Fence()
-	p.far.stop(int(lines))
+	s.Far = p.far.stop(int(lines))
 	p.dense = lines
 	return true
 }
@@ -169,7 +170,7 @@ func (p *lineProducer) More(src unsafe.Pointer, n int) int {
 		v := p.far.start(s.Pos, run)
 		lines := v.PutLines(s.line(s.Pos), unsafe.Add(src, done), run, s.word(s.Pos))
 		v.Fence()
-		p.far.stop(lines)
+		s.Far = p.far.stop(lines)
 		s.Pos += uint64(lines)
 		done += run
 	}

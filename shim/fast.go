@@ -42,9 +42,9 @@ func (cm *comm) useFast() {
 	if fast == nil {
 		return
 	}
-	C.cmpi_fast_looks = looks
+	C.cmpi_fast.looks = looks
 	if endpoint.Oversubscribed() {
-		C.cmpi_fast_looks = 1
+		C.cmpi_fast.looks = 1
 	}
 	members := cm.engine.Members()
 	p := C.calloc(C.size_t(len(members)), C.size_t(unsafe.Sizeof(uintptr(0))))
@@ -64,4 +64,29 @@ func (cm *comm) useFast() {
 func (cm *comm) dropFast() {
 	cm.engine.UseFast(new(mpitransport.FastComm)) // pending operations still count
 	C.free(unsafe.Pointer(cm.c.peers))
+}
+
+// fastRequests are the receives that the fast path may note.
+func fastRequests() []mpitransport.FastRequest {
+	return unsafe.Slice((*mpitransport.FastRequest)(unsafe.Pointer(&C.cmpi_fast.request[0])), mpitransport.FastRequests)
+}
+
+// fastComm is the communicator of a request of the fast path's, which from now
+// on is the engine's.
+func fastComm(id C.uint32_t) *comm {
+	cm := (*comms.list.Load())[C.cmpi_fast.request[id].comm].Load()
+	owners.set(uint32(id), cm.handle)
+	return cm
+}
+
+//export goPostFast
+func goPostFast(id C.uint32_t) {
+	defer rescue()
+	endpoint.PostFast(uint32(id), fastComm(id).engine)
+}
+
+//export goAdoptFast
+func goAdoptFast(id C.uint32_t) {
+	defer rescue()
+	endpoint.AdoptFast(uint32(id), fastComm(id).engine)
 }

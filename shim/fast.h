@@ -1,11 +1,19 @@
-// The fast path: a message of one line, on a communicator of ours, in coherent
-// mode, by the one thread that owns the engine, goes through the ring without
-// entering Go. A call into Go and back costs about 50 ns; two of them lie in
-// every hop of a ping-pong that takes 200 ns on the wire. There is no logic
-// here beyond what one line needs: whatever isn't plainly that case (another
-// protocol, a full ring, a posted or unexpected message to match) is left to
-// the engine, which works on the same state. `cmpi bench` shows what it buys
-// (CMPI_FAST=0 turns it off).
+// The fast path: short messages of contiguous data on a communicator of ours,
+// in coherent mode, by the one thread that owns the engine, go through the ring
+// without entering Go. A call into Go and back costs about 50 ns; two of them
+// lie in every hop of a ping-pong that takes 30 to 200 ns on the wire.
+//
+// There is no logic here beyond the plainest case: a send whose ring has room,
+// a receive whose message is the next one in its source's ring and that no
+// other receive or message precedes. Whatever else there is (another protocol,
+// a full ring, wildcards, anything posted or unexpected) is left to the engine,
+// which works on the same state. CMPI_FAST=0 turns the path off, so that
+// `cmpi bench` can show what it buys.
+//
+// MPI_Irecv only notes a receive here ("lazy"). The noted receives are handed
+// to the engine, in their order, before it is asked for anything else and
+// before the host is entered (cmpi_fast_hand_over), so that nobody can tell
+// the difference.
 #ifndef CMPI_FAST_H
 #define CMPI_FAST_H
 
@@ -13,11 +21,11 @@
 
 #include "shim.h"
 
-// The layouts of ringq.LineState and mpitransport.FastPeer (fast_test.go
-// compares them).
+// The layouts of ringq.LineState, mpitransport.FastPeer and
+// mpitransport.FastRequest (fast_test.go compares them).
 struct cmpi_line_state {
 	char *lines;
-	uint64_t pos, limit, mask, key, seq, open;
+	uint64_t pos, limit, mask, key, seq, open, far;
 };
 
 struct cmpi_fast_peer {
@@ -25,34 +33,59 @@ struct cmpi_fast_peer {
 	uint64_t out_busy, in_busy;
 };
 
-_Static_assert(sizeof(struct cmpi_line_state) == 56 && offsetof(struct cmpi_line_state, open) == 48, "as fast_test.go says");
-_Static_assert(sizeof(struct cmpi_fast_peer) == 128 && offsetof(struct cmpi_fast_peer, out_busy) == 112, "as fast_test.go says");
+struct cmpi_fast_request {
+	uint32_t state;
+	int32_t source, tag, comm;
+	char *buf;
+	uint64_t size, bytes;
+};
+enum { CMPI_FREE, CMPI_LAZY, CMPI_DONE, CMPI_ENGINE };
+
+_Static_assert(sizeof(struct cmpi_line_state) == 64 && offsetof(struct cmpi_line_state, far) == 56, "as fast_test.go says");
+_Static_assert(sizeof(struct cmpi_fast_peer) == 144 && offsetof(struct cmpi_fast_peer, out_busy) == 128, "as fast_test.go says");
+_Static_assert(sizeof(struct cmpi_fast_request) == 40 && offsetof(struct cmpi_fast_request, bytes) == 32, "as fast_test.go says");
 
 // The header of package ringq: kind and context id, tag and length.
-enum {
-	CMPI_LINE = 64,
-	CMPI_LINE_WORD = 56,   // offset of the flag word
-	CMPI_LINE_HEADER = 16,
-	CMPI_LINE_INLINE = CMPI_LINE_WORD - CMPI_LINE_HEADER,
-	CMPI_KIND_SHIFT = 56,
-	CMPI_KIND_EAGER = 1,   // mpitransport.FastKind
-	CMPI_TAG_SHIFT = 36,
-	CMPI_TAG_MAX = (1 << 28) - 1,
+#define CMPI_LINE 64ull
+#define CMPI_LINE_WORD 56 // offset of the flag word
+#define CMPI_LINE_HEADER 16
+#define CMPI_LINE_INLINE (CMPI_LINE_WORD - CMPI_LINE_HEADER)
+#define CMPI_KIND_EAGER (1ull << 56) // mpitransport.FastKind
+#define CMPI_DENSE (1ull << 63)
+#define CMPI_TAG_SHIFT 36
+#define CMPI_TAG_MAX ((1 << 28) - 1)
+
+// Messages up to this many bytes: beyond, a call into Go no longer counts
+// beside the copy.
+#define CMPI_FAST_MAX 1024
+// Messages up to this many bytes where the engine streams longer ones past a
+// far cache.
+#define CMPI_FAST_FAR 200
+
+#define CMPI_FAST_REQUESTS 256 // ids 1 to 255; mpitransport.FastRequests
+
+struct cmpi_fast {
+	// How often a receive looks at its ring before it leaves the waiting to the
+	// engine, which serves the other rings too: about 1 µs, longer than the
+	// answer of a rank that waits for us takes. 1 when ranks share processors.
+	int looks;
+	uint32_t next;  // request to try first
+	uint32_t first; // place in order of the oldest lazy receive
+	uint32_t lazy;  // how many there are
+	uint8_t order[CMPI_FAST_REQUESTS]; // their ids
+	struct cmpi_fast_request request[CMPI_FAST_REQUESTS];
+	struct cmpi_comm *comm[CMPI_FAST_REQUESTS]; // of each request
 };
+extern struct cmpi_fast cmpi_fast;
 
-// How often a receive looks at its ring before it leaves the waiting to the
-// engine, which serves the other rings too: about 1 µs, longer than the answer
-// of a rank that waits for us takes. 1 when ranks share processors.
-extern int cmpi_fast_looks;
-
-// The size of count elements of a predefined type, or a number too large for a
-// line. MPICH keeps the size of a predefined type in its handle; all of them
-// with a handle of this class are contiguous.
+// The size in bytes of count elements of a predefined type; not for others
+// (UINT64_MAX). MPICH keeps the size of a predefined type in its handle, and
+// all of them with a handle of this class are contiguous.
 static inline uint64_t cmpi_fast_size(int64_t count, W type)
 {
 	uint32_t t = (uint32_t)type;
-	if (t >> 26 != MPICH_BYTE >> 26 || (uint64_t)count > CMPI_LINE_INLINE)
-		return CMPI_LINE_INLINE + 1;
+	if (t >> 26 != MPICH_BYTE >> 26 || (uint64_t)count > INT32_MAX)
+		return UINT64_MAX;
 	return (uint64_t)count * (t >> 8 & 0xff);
 }
 
@@ -63,71 +96,140 @@ static inline struct cmpi_fast_peer *cmpi_fast_peer(struct cmpi_comm *c, int ran
 	return c->peers[rank];
 }
 
-// Copies n ≤ CMPI_LINE_INLINE bytes.
-static inline void cmpi_fast_copy(char *dst, const char *src, uint64_t n)
+static inline char *cmpi_line(const struct cmpi_line_state *s, uint64_t pos)
 {
-	if (n == 8)
-		memcpy(dst, src, 8);
-	else
-		memcpy(dst, src, n);
+	return s->lines + (pos & s->mask) * CMPI_LINE;
 }
 
-// Sends count elements at buf if that takes one line and the ring is free;
-// else 0.
+// How many lines a message of n bytes takes behind its first.
+static inline uint64_t cmpi_fast_lines(uint64_t n)
+{
+	return n <= CMPI_LINE_INLINE ? 0 : (n - CMPI_LINE_INLINE + CMPI_LINE - 1) / CMPI_LINE;
+}
+
+// Copies the bytes of a message that stand behind its first line, n > 0 of
+// them, between buf and the ring, which may end in the middle.
+void cmpi_fast_put_dense(struct cmpi_line_state *s, const char *buf, uint64_t n);
+void cmpi_fast_get_dense(struct cmpi_line_state *s, char *buf, uint64_t n);
+
+// Sends count elements at buf if that is a fast path's message and the ring has
+// room; else 0.
 static inline int cmpi_fast_send(struct cmpi_comm *c, const void *buf, int64_t count, W type, int dest, int tag)
 {
 	uint64_t n = cmpi_fast_size(count, type);
 	struct cmpi_fast_peer *p = cmpi_fast_peer(c, dest);
-	if (p == NULL || n > CMPI_LINE_INLINE || (uint32_t)tag > CMPI_TAG_MAX)
+	if (p == NULL || n > CMPI_FAST_MAX || (uint32_t)tag > CMPI_TAG_MAX)
 		return 0;
 	struct cmpi_line_state *s = &p->out;
-	if (s->lines == NULL || p->out_busy != 0 || s->open != 0 || s->pos == s->limit)
+	uint64_t more = cmpi_fast_lines(n);
+	if (s->lines == NULL || p->out_busy != 0 || s->open != 0 || s->limit - s->pos <= more ||
+	    more > s->mask / 2 || (s->far && n > CMPI_FAST_FAR))
 		return 0;
-	char *line = s->lines + (s->pos & s->mask) * CMPI_LINE;
-	uint64_t header[2] = {(uint64_t)CMPI_KIND_EAGER << CMPI_KIND_SHIFT | c->context, (uint64_t)tag << CMPI_TAG_SHIFT | n};
+	char *line = cmpi_line(s, s->pos);
+	uint64_t header[2] = {CMPI_KIND_EAGER | c->context, (uint64_t)tag << CMPI_TAG_SHIFT | n};
+	if (n == 8) {
+		memcpy(line + CMPI_LINE_HEADER, buf, 8);
+	} else if (n <= CMPI_LINE_INLINE) {
+		memcpy(line + CMPI_LINE_HEADER, buf, n);
+	} else {
+		header[0] |= CMPI_DENSE;
+		memcpy(line + CMPI_LINE_HEADER, buf, CMPI_LINE_INLINE);
+		cmpi_fast_put_dense(s, (const char *)buf + CMPI_LINE_INLINE, n - CMPI_LINE_INLINE);
+	}
 	memcpy(line, header, sizeof header);
-	cmpi_fast_copy(line + CMPI_LINE_HEADER, buf, n);
-	// The word goes last: it says that the rest of the line is there.
+	// The word goes last: it says that the rest is there.
 	atomic_store_explicit((_Atomic uint64_t *)(line + CMPI_LINE_WORD), s->key | (s->pos & s->seq), memory_order_release);
-	s->pos++;
+	s->pos += 1 + more;
 	return 1;
 }
 
-// Receives a message of one line that comes within a few looks; else 0, with
-// nothing taken from the ring.
-static inline int cmpi_fast_recv(struct cmpi_comm *c, void *buf, int64_t count, W type, int source, int tag, struct mpich_status *status)
+// Takes the next message of a ring if it is there within some looks, on this
+// communicator, with this tag, and no longer than size; its length, or -1 with
+// nothing taken.
+static inline int64_t cmpi_fast_take(struct cmpi_comm *c, struct cmpi_fast_peer *p, char *buf, uint64_t size, int tag, int looks, int *got)
 {
-	uint64_t size = cmpi_fast_size(count, type);
-	struct cmpi_fast_peer *p = cmpi_fast_peer(c, source);
-	if (p == NULL || size > CMPI_LINE_INLINE || c->waiting != 0)
-		return 0;
 	struct cmpi_line_state *s = &p->in;
-	// A quarter of the ring consumed: the engine must give credit.
-	if (s->lines == NULL || p->in_busy != 0 || s->open != 0 || s->pos + 1 - s->limit >= (s->mask + 1) / 4)
-		return 0;
-	const char *line = s->lines + (s->pos & s->mask) * CMPI_LINE;
+	if (s->lines == NULL || p->in_busy != 0 || s->open != 0 || c->waiting != 0)
+		return -1;
+	const char *line = cmpi_line(s, s->pos);
 	uint64_t want = s->key | (s->pos & s->seq);
-	for (int i = cmpi_fast_looks;
-	     atomic_load_explicit((const _Atomic uint64_t *)(line + CMPI_LINE_WORD), memory_order_acquire) != want;)
-		if (--i <= 0)
-			return 0;
+	while (atomic_load_explicit((const _Atomic uint64_t *)(line + CMPI_LINE_WORD), memory_order_acquire) != want)
+		if (--looks <= 0)
+			return -1;
 	// Read once, then checked, then used: the line is the peer's.
 	uint64_t header[2];
 	memcpy(header, line, sizeof header);
 	uint64_t n = header[1] & ((1ull << CMPI_TAG_SHIFT) - 1);
-	int got = (int)(header[1] >> CMPI_TAG_SHIFT);
-	if (header[0] != ((uint64_t)CMPI_KIND_EAGER << CMPI_KIND_SHIFT | c->context) || n > size ||
-	    (tag != got && tag != MPICH_ANY_TAG))
-		return 0;
-	cmpi_fast_copy(buf, line + CMPI_LINE_HEADER, n);
-	s->pos++;
-	if (status != MPICH_STATUS_IGNORE && status != NULL) {
-		status->count_lo = (int32_t)n;
-		status->count_hi_and_cancelled = 0;
-		status->source = source;
-		status->tag = got;
+	uint64_t more = header[0] & CMPI_DENSE ? cmpi_fast_lines(n) : 0;
+	*got = (int)(header[1] >> CMPI_TAG_SHIFT);
+	if ((header[0] & ~CMPI_DENSE) != (CMPI_KIND_EAGER | c->context) || n > size || (tag != *got && tag != MPICH_ANY_TAG))
+		return -1;
+	if (n > CMPI_LINE_INLINE && (more == 0 || n > CMPI_FAST_MAX || more > s->mask))
+		return -1;
+	if (n == 8) {
+		memcpy(buf, line + CMPI_LINE_HEADER, 8);
+	} else if (n <= CMPI_LINE_INLINE) {
+		memcpy(buf, line + CMPI_LINE_HEADER, n);
+	} else {
+		memcpy(buf, line + CMPI_LINE_HEADER, CMPI_LINE_INLINE);
+		cmpi_fast_get_dense(s, buf + CMPI_LINE_INLINE, n - CMPI_LINE_INLINE);
 	}
+	s->pos += 1 + more;
+	// As ringq gives credit: by quarters of the ring, in the line before it.
+	if (s->pos - s->limit >= (s->mask + 1) / 4) {
+		atomic_store_explicit((_Atomic uint64_t *)(s->lines - CMPI_LINE), s->pos, memory_order_release);
+		s->limit = s->pos;
+	}
+	return (int64_t)n;
+}
+
+static inline void cmpi_fast_status(struct mpich_status *status, int source, int tag, uint64_t bytes)
+{
+	if (status == MPICH_STATUS_IGNORE || status == NULL)
+		return;
+	status->count_lo = (uint32_t)bytes;
+	status->count_hi_and_cancelled = 0;
+	status->source = source;
+	status->tag = tag;
+}
+
+// Receives a message that comes within a few looks; else 0, with nothing taken.
+static inline int cmpi_fast_recv(struct cmpi_comm *c, void *buf, int64_t count, W type, int source, int tag, struct mpich_status *status)
+{
+	uint64_t size = cmpi_fast_size(count, type);
+	struct cmpi_fast_peer *p = cmpi_fast_peer(c, source);
+	int got;
+	if (p == NULL || size == UINT64_MAX || cmpi_fast_pending != 0)
+		return 0;
+	int64_t n = cmpi_fast_take(c, p, buf, size, tag, cmpi_fast.looks, &got);
+	if (n < 0)
+		return 0;
+	cmpi_fast_status(status, source, got, n);
 	return 1;
 }
+
+// Notes a receive; else 0.
+static inline int cmpi_fast_irecv(struct cmpi_comm *c, void *buf, int64_t count, W type, int source, int tag, int *request)
+{
+	uint64_t size = cmpi_fast_size(count, type);
+	if (cmpi_fast_peer(c, source) == NULL || size == UINT64_MAX || (buf == NULL && size > 0) || c->waiting != 0 ||
+	    tag < MPICH_ANY_TAG || tag > CMPI_TAG_MAX)
+		return 0;
+	uint32_t id = cmpi_fast.next;
+	struct cmpi_fast_request *r = &cmpi_fast.request[id];
+	if (r->state != CMPI_FREE)
+		return 0;
+	cmpi_fast.next = id % (CMPI_FAST_REQUESTS - 1) + 1;
+	*r = (struct cmpi_fast_request){CMPI_LAZY, source, tag, c->index, buf, size, 0};
+	cmpi_fast.comm[id] = c;
+	cmpi_fast.order[(cmpi_fast.first + cmpi_fast.lazy++) % CMPI_FAST_REQUESTS] = id;
+	cmpi_fast_pending++;
+	*request = CMPI_FIRST_HANDLE + id;
+	return 1;
+}
+
+// Completes requests without the engine: 1 if all n are done and have been
+// given back, else 0 with none given back.
+int cmpi_fast_wait(int n, int *requests, struct mpich_status *statuses);
 
 #endif

@@ -12,6 +12,7 @@ import (
 func TestFastLayout(t *testing.T) {
 	var s ringq.LineState
 	var p mpitransport.FastPeer
+	var r mpitransport.FastRequest
 	for _, c := range []struct {
 		name     string
 		go_, inC uintptr
@@ -19,8 +20,14 @@ func TestFastLayout(t *testing.T) {
 		{"line_state.pos", unsafe.Offsetof(s.Pos), 8}, {"line_state.limit", unsafe.Offsetof(s.Limit), 16},
 		{"line_state.mask", unsafe.Offsetof(s.Mask), 24}, {"line_state.key", unsafe.Offsetof(s.Key), 32},
 		{"line_state.seq", unsafe.Offsetof(s.Seq), 40}, {"line_state.open", unsafe.Offsetof(s.Open), 48},
-		{"peer.in", unsafe.Offsetof(p.In), 56}, {"peer.out_busy", unsafe.Offsetof(p.OutBusy), 112},
-		{"peer.in_busy", unsafe.Offsetof(p.InBusy), 120}, {"sizeof peer", unsafe.Sizeof(p), 128},
+		{"line_state.far", unsafe.Offsetof(s.Far), 56},
+		{"peer.in", unsafe.Offsetof(p.In), 64}, {"peer.out_busy", unsafe.Offsetof(p.OutBusy), 128},
+		{"peer.in_busy", unsafe.Offsetof(p.InBusy), 136}, {"sizeof peer", unsafe.Sizeof(p), 144},
+		{"request.source", unsafe.Offsetof(r.Source), 4}, {"request.tag", unsafe.Offsetof(r.Tag), 8},
+		{"request.comm", unsafe.Offsetof(r.Comm), 12}, {"request.buf", unsafe.Offsetof(r.Buf), 16},
+		{"request.size", unsafe.Offsetof(r.Size), 24}, {"request.bytes", unsafe.Offsetof(r.Bytes), 32},
+		{"sizeof request", unsafe.Sizeof(r), 40}, {"requests", mpitransport.FastRequests, 256},
+		{"lazy", mpitransport.FastLazy, 1}, {"done", mpitransport.FastDone, 2}, {"engine", mpitransport.FastEngine, 3},
 		{"sizeof comm", unsafe.Sizeof(mpitransport.FastComm{}), 8},
 		{"kind", uintptr(mpitransport.FastKind), 1},
 	} {

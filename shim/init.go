@@ -215,7 +215,9 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) e
 	}
 	c := engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), cString(inv.job[:]))
 	if s.Fast && !threaded && mode == flush.Coherent {
-		c.Fast = makeFast(w.size)
+		if c.Fast = makeFast(w.size); c.Fast != nil {
+			c.FastRequests = fastRequests()
+		}
 	}
 	endpoint, err = mpitransport.New(c)
 	if endpoint != nil {

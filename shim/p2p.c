@@ -12,6 +12,9 @@ enum { STANDARD, SYNCHRONOUS, READY, BUFFERED }; // as in p2p.go
 // ring.
 enum { FAST_STANDARD = 1, FAST_SYNCHRONOUS = 0, FAST_READY = 1, FAST_BUFFERED = 0 };
 
+// Which of the receives that give a request it can note.
+enum { FAST_Irecv = 1, FAST_Irecv_c = 1, FAST_Recv_init = 0, FAST_Recv_init_c = 0 };
+
 // Go dislikes addresses in the first page in its pointers. MPI_BOTTOM is 0; a
 // program may hand over anything for an empty message.
 static inline void *buffer(const void *buf)
@@ -94,6 +97,8 @@ BOTH(RECV, Recv, )
 		struct cmpi_comm *c = cmpi_owned(comm);                                                   \
 		if (c == NULL)                                                                            \
 			return ASYNC(NATIVE(name)(buf, count, type, source, tag, comm, request));             \
+		if (FAST_##name && cmpi_fast_irecv(c, buf, count, type, source, tag, request))            \
+			return MPICH_SUCCESS;                                                                 \
 		return OURS(name, c->handle, go(c, buffer(buf), count, (int)type, source, tag, request)); \
 	}                                                                                             \
 	PROFILED(name);

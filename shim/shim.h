@@ -74,11 +74,18 @@ static inline int cmpi_threaded(void)
 	return atomic_load_explicit(&cmpi_state.threaded, memory_order_relaxed);
 }
 
+// Receives that the fast path has noted and the engine doesn't know yet
+// (fast.h), and what tells it.
+extern uint32_t cmpi_fast_pending;
+void cmpi_fast_hand_over(void);
+
 // Around a call into the host that may block.
 static inline void cmpi_enter_host(void)
 {
 	if (!cmpi_active())
 		return;
+	if (__builtin_expect(cmpi_fast_pending != 0, 0))
+		cmpi_fast_hand_over();
 	if (cmpi_threaded())
 		atomic_fetch_add_explicit(&cmpi_state.in_host, 1, memory_order_relaxed);
 	else if (cmpi_state.depth++ == 0)
@@ -109,6 +116,8 @@ static inline int32_t cmpi_own_begin(void)
 		cmpi_state.depth = 1;
 		cmpi_leave_host();
 	}
+	if (__builtin_expect(cmpi_fast_pending != 0, 0))
+		cmpi_fast_hand_over();
 	return depth;
 }
 

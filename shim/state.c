@@ -5,11 +5,9 @@
 #include <stdlib.h>
 
 #include "shim.h"
-#include "fast.h"
 #include "_cgo_export.h"
 
 struct cmpi_state cmpi_state;
-int cmpi_fast_looks = 1;
 _Atomic(struct cmpi_comm_page *) cmpi_comm_pages[4][1 << 14];
 
 // The helper holds the engine for one pass over the rings, some hundred
