@@ -328,8 +328,8 @@ func (e *Endpoint) readInfos() {
 	var l [line]byte
 	for i := range e.peers {
 		at := e.rootAt(infoAt(i, e.size))
-		// A first look may be stale; the barrier says that a fresh one is not.
-		if e.view.GetLine(unsafe.Pointer(&l), at, e.epoch) || e.view.GetLine(unsafe.Pointer(&l), at, e.epoch) {
+		// The barrier says that it is there.
+		if e.getFresh(&l, at) {
 			e.peers[i].info = decodeRankInfo(&l)
 		}
 	}
@@ -342,6 +342,17 @@ func (e *Endpoint) readInfos() {
 		}
 	}
 	e.oversub = e.cfg.LocalRanks > cpus.count()
+}
+
+// getFresh copies a flagged line that this job's epoch stands in. A first look
+// may be stale; a second one is not.
+func (e *Endpoint) getFresh(l *[line]byte, at unsafe.Pointer) bool {
+	for range 2 {
+		if e.view.GetLine(unsafe.Pointer(l), at, e.epoch) {
+			return true
+		}
+	}
+	return false
 }
 
 // Oversubscribed reports whether more ranks than processors share this

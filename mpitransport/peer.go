@@ -190,7 +190,7 @@ func (e *Endpoint) readBoard(p *peer) bool {
 // openInRing opens the ring at off if it leads to this rank.
 func (e *Endpoint) openInRing(p *peer, off int64) (mine bool, err error) {
 	var l [line]byte
-	if !e.view.GetLine(unsafe.Pointer(&l), e.at(off), e.epoch) && !e.view.GetLine(unsafe.Pointer(&l), e.at(off), e.epoch) {
+	if !e.getFresh(&l, e.at(off)) {
 		return false, fmt.Errorf("a ring at offset %d without a header", off)
 	}
 	h := decodeRingHeader(&l)

@@ -15,6 +15,9 @@ const (
 	// reapEvery is how many passes lie between two looks at the staging
 	// blocks that wait for their receivers.
 	reapEvery = 64
+	// trimEvery is how many passes lie between two looks for pool memory to
+	// give back.
+	trimEvery = 1 << 12
 	// spinLimit is how many empty passes a rank with a processor of its own
 	// makes before it yields: about 20 µs, longer than a reply takes.
 	spinLimit = 1000
@@ -53,6 +56,9 @@ func (e *Endpoint) progress() (moved bool) {
 	}
 	if len(e.singleIn) > 0 || len(e.singleOut) > 0 {
 		moved = e.stepSingles() || moved
+	}
+	if e.passes%trimEvery == 0 {
+		e.segs.trim()
 	}
 	if len(e.stagedIn) > 0 || len(e.stagedOut) > 0 || len(e.blocks) > 0 {
 		moved = e.stepStaged() || moved

@@ -3,6 +3,7 @@ package mpitransport
 import (
 	"fmt"
 	"sort"
+	"time"
 
 	"cmpi/arena"
 )
@@ -20,21 +21,27 @@ type segments struct {
 
 type segment struct {
 	obj  *arena.Object
-	free []extent // sorted by off, never adjacent
-	idle int64    // free bytes
+	free []extent  // sorted by off, never adjacent
+	idle int64     // free bytes
+	last time.Time // when it became wholly free
 }
 
 // extent is a range of the pool.
 type extent struct{ off, len int64 }
 
 const (
-	// segmentSize is the least that is taken from the arena at once: room for
-	// the rings of a dozen peers, little beside the pool's default 1 GiB.
+	// segmentSize is the least that is taken from the arena at once, at first:
+	// room for the rings of a dozen peers, little beside the pool's default
+	// 1 GiB. It doubles with each segment up to maxSegment, so that a rank that
+	// stages much has few.
 	segmentSize = 1 << 20
-	// idleLimit is how many free bytes a rank keeps before it gives wholly
-	// free segments back. Staging of a few large messages in flight then
-	// needs no system call.
-	idleLimit = 16 << 20
+	maxSegment  = 8 << 20
+	// idleLimit is how many free bytes a rank keeps for good. Wholly free
+	// segments beyond that go back to the arena when nothing has used them for
+	// idleTime: giving them back at once would make each burst of large
+	// messages pay for fresh pages, which takes longer than the copy.
+	idleLimit = 8 << 20
+	idleTime  = 200 * time.Millisecond
 )
 
 func roundLine(n int64) int64 { return (n + line - 1) &^ (line - 1) }
@@ -48,7 +55,7 @@ func (s *segments) alloc(n int64) (off int64, err error) {
 			return off, nil
 		}
 	}
-	obj, err := s.a.Create(fmt.Sprintf("%s/%d", s.prefix, s.made), max(n, segmentSize))
+	obj, err := s.a.Create(fmt.Sprintf("%s/%d", s.prefix, s.made), max(n, min(int64(segmentSize)<<min(len(s.segs), 8), maxSegment)))
 	if err != nil {
 		return 0, err
 	}
@@ -82,20 +89,37 @@ func (g *segment) take(n int64) (int64, bool) {
 
 // release gives back what alloc cut.
 func (s *segments) release(off, n int64) {
-	n = roundLine(n)
-	var idle int64
-	for i, g := range s.segs {
+	for _, g := range s.segs {
 		if off >= g.obj.Offset() && off < g.obj.Offset()+g.obj.Size() {
-			g.put(off, n)
-			idle += g.idle
-			if len(g.free) == 1 && g.idle == g.obj.Size()&^(line-1) && s.idle() > idleLimit {
-				// Failure leaves the object to the owner's clean-up.
-				_ = g.obj.Destroy()
-				s.segs = append(s.segs[:i], s.segs[i+1:]...)
+			if g.put(off, roundLine(n)); g.whole() {
+				g.last = time.Now()
 			}
 			return
 		}
 	}
+}
+
+// whole reports that nothing of the segment is in use.
+func (g *segment) whole() bool { return g.idle == g.obj.Size()&^(line-1) }
+
+// trim gives segments that have long been free back to the arena.
+func (s *segments) trim() {
+	idle := s.idle()
+	if idle <= idleLimit {
+		return
+	}
+	keep := s.segs[:0]
+	for _, g := range s.segs {
+		if g.whole() && idle > idleLimit && time.Since(g.last) > idleTime {
+			// Failure leaves the object to the owner's clean-up.
+			_ = g.obj.Destroy()
+			idle -= g.idle
+		} else {
+			keep = append(keep, g)
+		}
+	}
+	clear(s.segs[len(keep):])
+	s.segs = keep
 }
 
 func (s *segments) idle() (n int64) {
