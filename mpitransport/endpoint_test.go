@@ -468,6 +468,7 @@ func TestStagedSendIsFree(t *testing.T) {
 // the data all the same.
 func TestRefusedSingleCopy(t *testing.T) {
 	j := newJob(t, 2, flush.Coherent)
+	j.shape.SingleCopyMin = 1
 	j.config = func(rank int, c *Config) { c.NoSingleCopy = rank == 1 }
 	j.run(func(e *Endpoint, w *Comm) error {
 		for _, m := range []Mode{Standard, Sync} {

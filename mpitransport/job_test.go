@@ -130,6 +130,7 @@ func recv(e *Endpoint, c *Comm, b []byte, src, tag int) (Status, error) {
 // shapes are the configurations that every exchange is tried with.
 var shapes = map[string]Config{
 	"default":   {},
+	"one copy":  {SingleCopyMin: 1, EagerLimit: 8 << 10},
 	"tiny ring": {RingLines: 8, SeqBits: 4, EagerLimit: 100},
 	"paper":     {Ring: ringq.Cell, RingLines: 256},
 	"two copy":  {NoSingleCopy: true},

@@ -324,7 +324,7 @@ func (e *Endpoint) chooseProtocol(p *peer, r *Request) protocol {
 	if r.bytes <= int64(e.cfg.EagerLimit) {
 		return protoEager
 	}
-	if r.contig && e.canSingle(p) && e.takeDesc(r) {
+	if r.contig && r.bytes >= e.cfg.SingleCopyMin && e.canSingle(p) && e.takeDesc(r) {
 		return protoSingle
 	}
 	if e.takeBlock(r) {

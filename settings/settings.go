@@ -25,12 +25,13 @@ type Settings struct {
 	Seed  uint64 // of the adversary in emulate mode; 0 = choose one
 	Chaos int    // strength of that adversary, percent; DefaultChaos when not given
 
-	Fast       bool   // small messages by the C fast path
-	SingleCopy bool   // large messages inside one domain straight between the processes
-	EagerLimit int64  // bytes; 0 = the engine's own choice
-	RingLines  int    // 64-byte lines in a ring; 0 = the engine's own choice
-	SeqBits    int    // bits of a line's sequence number; 0 = the engine's own choice
-	Ring       string // RingLine or RingPaper
+	Fast          bool   // small messages by the C fast path
+	SingleCopyMin int64  // bytes; 0: the engine's default
+	SingleCopy    bool   // large messages inside one domain straight between the processes
+	EagerLimit    int64  // bytes; 0 = the engine's own choice
+	RingLines     int    // 64-byte lines in a ring; 0 = the engine's own choice
+	SeqBits       int    // bits of a line's sequence number; 0 = the engine's own choice
+	Ring          string // RingLine or RingPaper
 
 	Rank int    // C ABI only; -1 = not given
 	Size int    // C ABI only; 0 = not given

@@ -51,6 +51,11 @@ var table = []Variable{
 			s.SingleCopy = w == "auto"
 			return err
 		}},
+	{"CMPI_SINGLE_COPY_MIN", "", "bytes, K or M", "Shortest message that the kernel copies from process to process. Default: measured, see the performance page.",
+		func(s *Settings, v string) (err error) {
+			s.SingleCopyMin, err = size(v, 1)
+			return err
+		}},
 	{"CMPI_EAGER_LIMIT", "", "bytes, K or M", "Longest message that is sent inside the ring. Default: measured, see the performance page.",
 		func(s *Settings, v string) (err error) {
 			s.EagerLimit, err = size(v, 1)
