@@ -178,6 +178,7 @@ func New(c Config) (*Endpoint, error) {
 	for i := range e.peers {
 		e.peers[i].world = int32(i)
 		e.peers[i].fast = &c.Fast[i]
+		e.peers[i].far.Init(e.view, stageWarm)
 	}
 	e.completed = e.requests.get()
 	e.completed.kind = sendRequest

@@ -20,6 +20,9 @@ const (
 	stageChunk = 32 << 10
 	// windowSize is the circle used for a message beyond what may be staged.
 	windowSize = 1 << 20
+	// stageWarm is how many lines are staged for a peer before it counts how
+	// long that takes: by then most pages of the blocks have been used before.
+	stageWarm = 4 << 20 / line
 	// stepLimit bounds the bytes copied for one message in one progress pass,
 	// so that the others move too.
 	stepLimit = 1 << 20
@@ -113,7 +116,12 @@ func (e *Endpoint) stepStagedOut(r *Request) (moved bool) {
 func (e *Endpoint) stageIn(dst unsafe.Pointer, r *Request, from, n int64) {
 	switch {
 	case r.contig:
-		e.view.CopyIn(dst, ptrAt(r.ptr, from), int(n))
+		p := r.peer
+		v := p.far.Start(p.lines, int(n))
+		v.CopyIn(dst, ptrAt(r.ptr, from), int(n))
+		v.Fence()
+		p.lines += uint64(n) / line
+		p.far.Stop(int(n) / line)
 	case e.coherent:
 		r.typ.Pack(dst, r.buf, r.count, from, n)
 	default:

@@ -6,7 +6,7 @@ import (
 	"cmpi/flush"
 )
 
-// distance finds out whether the consumer's cache is near or far in coherent
+// Distance finds out whether the consumer's cache is near or far in coherent
 // memory, and with that how runs of lines are written. Storing to a line that
 // the consumer's core has read takes the line over from it: a few ns where the
 // two share a cache, 30 ns and more where they don't (another core complex,
@@ -15,7 +15,7 @@ import (
 // between two core complexes: 1.0 instead of 2.8 µs). Which of the two holds
 // can't be read from the CPU's description inside a virtual machine, so the
 // producer times its first runs.
-type distance struct {
+type Distance struct {
 	near   *flush.View // ordinary stores
 	stream *flush.View // streaming stores
 	use    *flush.View // for runs of at least farLines
@@ -40,29 +40,31 @@ const (
 	farTime = 15 * time.Nanosecond
 )
 
-func (d *distance) init(v *flush.View, capacity uint64) {
+// Init prepares d for writes through v. The first writes, of so many lines, are
+// not timed: the reader hasn't read those lines yet, or their pages are new.
+func (d *Distance) Init(v *flush.View, first uint64) {
 	d.near, d.stream, d.use = v, v.Streaming(), v
-	d.first = capacity
+	d.first = first
 	if d.stream == v {
 		d.votes = farVotes // nothing to choose
 	}
 }
 
-// start gives the view to write a run of n payload bytes with at position pos.
-func (d *distance) start(pos uint64, n int) *flush.View {
+// Start gives the view to write a run of n bytes with, the first of which is
+// number pos of all lines written.
+func (d *Distance) Start(pos uint64, n int) *flush.View {
 	if n < farLines*flush.LinePayload {
 		return d.near
 	}
-	// In the first lap the consumer hasn't read the lines yet.
 	if d.votes < farVotes && pos >= d.first && n >= timedLines*flush.LinePayload {
 		d.begun = time.Now()
 	}
 	return d.use
 }
 
-// stop ends the run that start began; it gives 1 when long runs are streamed
+// Stop ends the run that Start began; it gives 1 when long runs are streamed
 // from now on, else 0.
-func (d *distance) stop(lines int) uint64 {
+func (d *Distance) Stop(lines int) uint64 {
 	if !d.begun.IsZero() {
 		if time.Since(d.begun) > time.Duration(lines)*farTime {
 			d.far++

@@ -22,7 +22,7 @@ type LineState struct {
 	Key   uint64         // upper bits of a line's word
 	Seq   uint64         // mask of the running number in the word
 	Open  uint64         // bytes of the open message still to move; 0 when none is open
-	Far   uint64         // producer: 1 when long runs are better left to the engine (see distance)
+	Far   uint64         // producer: 1 when long runs are better left to the engine (see Distance)
 }
 
 func (s *LineState) line(pos uint64) unsafe.Pointer {
@@ -57,7 +57,7 @@ type lineProducer struct {
 	credit unsafe.Pointer
 	cap    uint64
 	line   *[flush.LineSize]byte // the line being put together
-	far    distance
+	far    Distance
 	dense  uint64 // lines of the dense message being put together behind its first
 	own    LineState
 
@@ -68,7 +68,7 @@ type lineProducer struct {
 func newLineProducer(v *flush.View, region unsafe.Pointer, c Config) *lineProducer {
 	p := &lineProducer{v: v, coherent: v.Mode() == flush.Coherent, credit: region, cap: uint64(c.Lines), own: newLineState(region, c)}
 	p.own.Limit = p.cap
-	p.far.init(v, p.cap)
+	p.far.Init(v, p.cap)
 	p.s = place(&p.own, c.State)
 	p.line = &p.buf
 	return p
@@ -129,7 +129,7 @@ func (p *lineProducer) putDense(src unsafe.Pointer, n int) bool {
 	if lines >= p.cap/2 || p.room(lines+1) < lines+1 {
 		return false
 	}
-	v := p.far.start(s.Pos, n)
+	v := p.far.Start(s.Pos, n)
 	// Up to the end of the ring, then from its begin.
 	run := min(n, int(p.cap-(s.Pos+1)&s.Mask)*flush.LineSize)
 	v.CopyIn(s.line(s.Pos+1), src, run)
@@ -142,7 +142,7 @@ func (p *lineProducer) putDense(src unsafe.Pointer, n int) bool {
 		*(*uint64)(unsafe.Add(s.line(s.Pos+lines), flush.LinePayload)) = 0
 	}
 	v.Fence()
-	s.Far = p.far.stop(int(lines))
+	s.Far = p.far.Stop(int(lines))
 	p.dense = lines
 	return true
 }
@@ -167,10 +167,10 @@ func (p *lineProducer) More(src unsafe.Pointer, n int) int {
 		// Up to the end of the ring, where the running number may wrap too
 		// (the sequence space is a multiple of the ring).
 		run := min(int(p.cap-s.Pos&s.Mask)*flush.LinePayload, n-done)
-		v := p.far.start(s.Pos, run)
+		v := p.far.Start(s.Pos, run)
 		lines := v.PutLines(s.line(s.Pos), unsafe.Add(src, done), run, s.word(s.Pos))
 		v.Fence()
-		s.Far = p.far.stop(lines)
+		s.Far = p.far.Stop(lines)
 		s.Pos += uint64(lines)
 		done += run
 	}

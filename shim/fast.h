@@ -118,7 +118,7 @@ static inline int cmpi_fast_send(struct cmpi_comm *c, const void *buf, int64_t c
 {
 	uint64_t n = cmpi_fast_size(count, type);
 	struct cmpi_fast_peer *p = cmpi_fast_peer(c, dest);
-	if (p == NULL || n > CMPI_FAST_MAX || (uint32_t)tag > CMPI_TAG_MAX)
+	if (p == NULL || n > CMPI_FAST_MAX || (uint32_t)tag > CMPI_TAG_MAX || (buf == NULL && n > 0))
 		return 0;
 	struct cmpi_line_state *s = &p->out;
 	uint64_t more = cmpi_fast_lines(n);
@@ -199,7 +199,7 @@ static inline int cmpi_fast_recv(struct cmpi_comm *c, void *buf, int64_t count, 
 	uint64_t size = cmpi_fast_size(count, type);
 	struct cmpi_fast_peer *p = cmpi_fast_peer(c, source);
 	int got;
-	if (p == NULL || size == UINT64_MAX || cmpi_fast_pending != 0)
+	if (p == NULL || size == UINT64_MAX || (buf == NULL && size > 0) || cmpi_fast_pending != 0)
 		return 0;
 	int64_t n = cmpi_fast_take(c, p, buf, size, tag, cmpi_fast.looks, &got);
 	if (n < 0)
