@@ -18,7 +18,7 @@ type comm struct {
 	engine   *mpitransport.Comm
 	handle   int32 // the host's
 	context  uint64
-	children uint64 // nonblocking duplicates made so far; under the registry's lock
+	children uint64 // communicators made of it so far; under the registry's lock
 }
 
 // comms are all communicators that we carry, by the index that the C side and
@@ -125,26 +125,31 @@ func forgetComms() {
 }
 
 const (
-	// childContexts marks the context ids of nonblocking duplicates, bit 31 of
+	// childContexts marks the context ids that follow from a parent's: bit 31 of
 	// the running number that NextContextID hands out; no job makes two
-	// thousand million other communicators.
+	// thousand million communicators in the other way.
 	childContexts = 1 << 31
 	contextMask   = 1<<56 - 1 // the width of a context id (package ringq)
 )
 
-// childContext is the context id of the next nonblocking duplicate of cm. All
-// members make these in the same order, so it needs no message. It mixes the
-// parent's id and the number to 55 bits, so that two live communicators of one
-// rank meet with a probability of n²/2^56: one in 10^9 jobs for ten thousand.
-func (cm *comm) childContext() uint64 {
+// goChildContext is the context id of the next communicator that all members of
+// c make. They do so in the same order, so it needs no message. It mixes the
+// parent's id and the number to 55 bits, so that among n live communicators of a
+// rank two meet with a probability below n²/2^56: for ten thousand, once in
+// 10^9 jobs.
+//
+//export goChildContext
+func goChildContext(c *C.struct_cmpi_comm) C.uint64_t {
+	defer rescue()
+	cm := commOf(c)
 	comms.Lock()
 	cm.children++
 	x := cm.context*0x9e3779b97f4a7c15 + cm.children
 	comms.Unlock()
-	// The finalizer of splitmix64: every bit of x reaches every bit of the sum.
+	// The finalizer of splitmix64: every bit of x reaches every bit of the result.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return (x^x>>31)&contextMask | childContexts
+	return C.uint64_t((x^x>>31)&contextMask | childContexts)
 }
 
 // adopt takes the host's communicator over under a context id that is known.

@@ -5,9 +5,14 @@
 //    to ranks of MPI_COMM_WORLD. If some member isn't in our world (spawned,
 //    or joined by connect/accept), the communicator is the host's; all members
 //    see the same.
-// 2. The leader (rank 0; of an intercommunicator, rank 0 of the side whose
-//    rank 0 comes first in MPI_COMM_WORLD) makes a context id and tells the
-//    others by the host's broadcast on the new communicator.
+// 2. If all members of a parent that we carry have called the constructor, in
+//    the same order as MPI demands of collectives, the context id follows from
+//    the parent's id and the number of its children: no message is needed.
+//    (Disjoint parts of a split get the same id. They have no rank in common
+//    that could mix them up.) Else the leader makes an id and tells the others
+//    by the host's broadcast on the new communicator. The leader is rank 0; of
+//    an intercommunicator, rank 0 of the side whose rank 0 comes first in
+//    MPI_COMM_WORLD.
 // 3. Each member makes its entry and ties it to the communicator by an
 //    attribute. The attribute's delete callback removes the entry, whichever
 //    way the communicator is freed.
@@ -147,52 +152,71 @@ int cmpi_adopt(int comm, uint64_t context)
 	return rc;
 }
 
-// What a constructor gave: nothing for a rank that is not a member.
-static int adopt_new(const char *fn, int rc, const int *newcomm)
+// What a constructor gave: nothing for a rank that is not a member. It may be
+// ours already: MPI-IO inside the host makes communicators by functions that
+// reach us, and one of the host's constructors returns such a one.
+static int adopt_new(const char *fn, int rc, const int *newcomm, uint64_t context)
 {
-	if (rc != MPICH_SUCCESS || !cmpi_active() || *newcomm == MPICH_COMM_NULL)
+	if (rc != MPICH_SUCCESS || !cmpi_active() || *newcomm == MPICH_COMM_NULL || cmpi_owned(*newcomm) != NULL)
 		return rc;
-	rc = cmpi_adopt(*newcomm, 0);
+	rc = cmpi_adopt(*newcomm, context);
 	return rc == MPICH_SUCCESS ? rc : cmpi_raise(fn, MPICH_COMM_WORLD, rc);
 }
 
-#define CONSTRUCTOR(name, params, ...)                                                            \
-	int MPI_##name params                                                                         \
-	{                                                                                             \
-		return adopt_new("MPI_" #name, BLOCKING(NATIVE(name)(__VA_ARGS__)), newcomm);             \
-	}                                                                                             \
+// The id of the next child of a communicator, 0 if that is not ours. Taken
+// before the host is called, so that a rank on which that fails counts too.
+static uint64_t child(W comm)
+{
+	struct cmpi_comm *c = cmpi_owned(comm);
+	return c == NULL ? 0 : goChildContext(c);
+}
+
+// Constructors that all members of comm call.
+#define CHILD(name, params, ...)                                                               \
+	int MPI_##name params                                                                      \
+	{                                                                                          \
+		uint64_t context = child(comm);                                                        \
+		return adopt_new("MPI_" #name, BLOCKING(NATIVE(name)(__VA_ARGS__)), newcomm, context); \
+	}                                                                                          \
 	PROFILED(name);
 
-CONSTRUCTOR(Comm_dup, (W comm, int *newcomm), comm, newcomm)
-CONSTRUCTOR(Comm_dup_with_info, (W comm, W info, int *newcomm), comm, info, newcomm)
-CONSTRUCTOR(Comm_split, (W comm, int color, int key, int *newcomm), comm, color, key, newcomm)
-CONSTRUCTOR(Comm_split_type, (W comm, int type, int key, W info, int *newcomm), comm, type, key, info, newcomm)
-CONSTRUCTOR(Comm_create, (W comm, W group, int *newcomm), comm, group, newcomm)
-CONSTRUCTOR(Comm_create_group, (W comm, W group, int tag, int *newcomm), comm, group, tag, newcomm)
-CONSTRUCTOR(Comm_create_from_group, (W group, const char *tag, W info, W handler, int *newcomm), group, tag, info, handler, newcomm)
-CONSTRUCTOR(Cart_create, (W comm, int n, const int *dims, const int *periods, int reorder, int *newcomm), comm, n, dims, periods, reorder, newcomm)
-CONSTRUCTOR(Cart_sub, (W comm, const int *remain, int *newcomm), comm, remain, newcomm)
-CONSTRUCTOR(Graph_create, (W comm, int n, const int *index, const int *edges, int reorder, int *newcomm), comm, n, index, edges, reorder, newcomm)
-CONSTRUCTOR(Dist_graph_create, (W comm, int n, const int *sources, const int *degrees, const int *destinations, const int *weights, W info, int reorder, int *newcomm), comm, n, sources, degrees, destinations, weights, info, reorder, newcomm)
-CONSTRUCTOR(Dist_graph_create_adjacent, (W comm, int in, const int *sources, const int *inweights, int out, const int *destinations, const int *outweights, W info, int reorder, int *newcomm), comm, in, sources, inweights, out, destinations, outweights, info, reorder, newcomm)
-CONSTRUCTOR(Intercomm_create, (W local, int leader, W peer, int remote, int tag, int *newcomm), local, leader, peer, remote, tag, newcomm)
-CONSTRUCTOR(Intercomm_create_from_groups, (W local, int leader, W remote, int remote_leader, const char *tag, W info, W handler, int *newcomm), local, leader, remote, remote_leader, tag, info, handler, newcomm)
-CONSTRUCTOR(Intercomm_merge, (W comm, int high, int *newcomm), comm, high, newcomm)
+CHILD(Comm_dup, (W comm, int *newcomm), comm, newcomm)
+CHILD(Comm_dup_with_info, (W comm, W info, int *newcomm), comm, info, newcomm)
+CHILD(Comm_split, (W comm, int color, int key, int *newcomm), comm, color, key, newcomm)
+CHILD(Comm_split_type, (W comm, int type, int key, W info, int *newcomm), comm, type, key, info, newcomm)
+CHILD(Comm_create, (W comm, W group, int *newcomm), comm, group, newcomm)
+CHILD(Cart_create, (W comm, int n, const int *dims, const int *periods, int reorder, int *newcomm), comm, n, dims, periods, reorder, newcomm)
+CHILD(Cart_sub, (W comm, const int *remain, int *newcomm), comm, remain, newcomm)
+CHILD(Graph_create, (W comm, int n, const int *index, const int *edges, int reorder, int *newcomm), comm, n, index, edges, reorder, newcomm)
+CHILD(Dist_graph_create, (W comm, int n, const int *sources, const int *degrees, const int *destinations, const int *weights, W info, int reorder, int *newcomm), comm, n, sources, degrees, destinations, weights, info, reorder, newcomm)
+CHILD(Dist_graph_create_adjacent, (W comm, int in, const int *sources, const int *inweights, int out, const int *destinations, const int *outweights, W info, int reorder, int *newcomm), comm, in, sources, inweights, out, destinations, outweights, info, reorder, newcomm)
+CHILD(Intercomm_merge, (W comm, int high, int *newcomm), comm, high, newcomm)
 
-// A nonblocking duplicate has its parent's members, and all of them make the
-// duplicates of one parent in the same order. So its context id follows from
-// the parent's and a count, without a message; the entry is made when the host
-// has finished. The host's request goes into one of ours that does this.
+// Constructors that members of several communicators call, or of a part of one.
+#define UNION(name, params, ...)                                                         \
+	int MPI_##name params                                                                \
+	{                                                                                    \
+		return adopt_new("MPI_" #name, BLOCKING(NATIVE(name)(__VA_ARGS__)), newcomm, 0); \
+	}                                                                                    \
+	PROFILED(name);
 
-#define IDUP(name, params, ...)                                                              \
-	int MPI_##name params                                                                    \
-	{                                                                                        \
-		struct cmpi_comm *c = cmpi_owned(comm);                                              \
-		int rc = ASYNC(NATIVE(name)(__VA_ARGS__));                                                \
-		if (rc != MPICH_SUCCESS || c == NULL)                                                 \
-			return rc;                                                                       \
-		return OURS(name, c->handle, goIdup(c, newcomm, request));                           \
-	}                                                                                        \
+UNION(Comm_create_group, (W comm, W group, int tag, int *newcomm), comm, group, tag, newcomm)
+UNION(Comm_create_from_group, (W group, const char *tag, W info, W handler, int *newcomm), group, tag, info, handler, newcomm)
+UNION(Intercomm_create, (W local, int leader, W peer, int remote, int tag, int *newcomm), local, leader, peer, remote, tag, newcomm)
+UNION(Intercomm_create_from_groups, (W local, int leader, W remote, int remote_leader, const char *tag, W info, W handler, int *newcomm), local, leader, remote, remote_leader, tag, info, handler, newcomm)
+
+// Nonblocking duplicates. The host's request goes into one of ours, which makes
+// the entry when the host has finished.
+#define IDUP(name, params, ...)                                              \
+	int MPI_##name params                                                    \
+	{                                                                        \
+		struct cmpi_comm *c = cmpi_owned(comm);                              \
+		uint64_t context = child(comm);                                      \
+		int rc = ASYNC(NATIVE(name)(__VA_ARGS__));                           \
+		if (rc != MPICH_SUCCESS || c == NULL)                                \
+			return rc;                                                       \
+		return OURS(name, c->handle, goIdup(c, context, *newcomm, request)); \
+	}                                                                        \
 	PROFILED(name);
 
 IDUP(Comm_idup, (W comm, int *newcomm, int *request), comm, newcomm, request)
