@@ -18,7 +18,10 @@ const buffered = mpitransport.Ready + 1
 func newTransfer(c *C.struct_cmpi_comm, buf unsafe.Pointer, count C.intptr_t, typ, rank, tag C.int) (transfer, int32) {
 	t, class := typeOf(int32(typ))
 	if class != success {
-		return transfer{}, class
+		if count != 0 || typ != C.MPICH_DATATYPE_NULL {
+			return transfer{}, class
+		}
+		t = byteType // MPICH looks at no type for no data
 	}
 	if buf == nil && count > 0 && t.TrueLB() == 0 && t.Size() > 0 {
 		return transfer{}, errBuffer
