@@ -27,6 +27,7 @@ type Settings struct {
 
 	Fast          bool   // small messages by the C fast path
 	SingleCopyMin int64  // bytes; 0: the engine's default
+	StageLimit    int64  // bytes of the pool that one rank stages messages in
 	SingleCopy    bool   // large messages inside one domain straight between the processes
 	EagerLimit    int64  // bytes; 0 = the engine's own choice
 	RingLines     int    // 64-byte lines in a ring; 0 = the engine's own choice

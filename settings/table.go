@@ -56,6 +56,11 @@ var table = []Variable{
 			s.SingleCopyMin, err = size(v, 1)
 			return err
 		}},
+	{"CMPI_STAGE_LIMIT", "64M", "bytes, K or M", "Pool memory in which one rank stages long messages that their receivers have not taken yet.",
+		func(s *Settings, v string) (err error) {
+			s.StageLimit, err = size(v, 1)
+			return err
+		}},
 	{"CMPI_EAGER_LIMIT", "", "bytes, K or M", "Longest message that is sent inside the ring. Default: measured, see the performance page.",
 		func(s *Settings, v string) (err error) {
 			s.EagerLimit, err = size(v, 1)

@@ -413,7 +413,7 @@ func localRanks(ranks []introduction, rank int) (n int) {
 
 func engineConfig(s settings.Settings, rank, size, local int, job string) mpitransport.Config {
 	c := mpitransport.Config{Rank: rank, Size: size, LocalRanks: local, Arena: theJob.pool, Job: job, Host: hostID(s),
-		EagerLimit: int(s.EagerLimit), SingleCopyMin: s.SingleCopyMin, RingLines: s.RingLines, SeqBits: s.SeqBits, NoSingleCopy: !s.SingleCopy}
+		EagerLimit: int(s.EagerLimit), SingleCopyMin: s.SingleCopyMin, StageLimit: s.StageLimit, RingLines: s.RingLines, SeqBits: s.SeqBits, NoSingleCopy: !s.SingleCopy}
 	if s.Ring == settings.RingPaper {
 		c.Ring = ringq.Cell
 	}
