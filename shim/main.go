@@ -19,6 +19,8 @@
 //	comms.c        communicator constructors
 //	types.c        how the host's datatypes were made
 //	passthrough.c  host functions that we only have to keep moving beside
+//	cabi.c         the interfaces for C programs without an MPI, cmpi.h
+//	cxlshm.c       and cxl_shm.h
 //
 // The one invariant: all members of a communicator give the same answer to
 // "whose is it?", and it never changes while the communicator lives (package

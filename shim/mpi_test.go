@@ -193,15 +193,36 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// The C example, started by a plain shell loop.
-func TestExampleRing(t *testing.T) {
-	dir := t.TempDir()
-	program := filepath.Join(dir, "cmpi_ring")
-	out, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-I../c/include", "-o", program, "../c/examples/cmpi_ring.c",
+// example builds a C example against the library and returns its path.
+func example(t *testing.T, source string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "example")
+	out, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-I../c/include", "-o", program, filepath.Join("../c/examples", source),
 		"-L"+filepath.Dir(library), "-lcmpi", "-Wl,-rpath,"+filepath.Dir(library)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return program
+}
+
+// Named objects: a reader and a writer.
+func TestExampleShm(t *testing.T) {
+	program := example(t, "cxl_shm_example.c")
+	for _, mode := range []string{"coherent", "flush", "emulate"} {
+		t.Run(mode, func(t *testing.T) {
+			env := []string{"CMPI_POOL=" + filepath.Join(t.TempDir(), "pool"), "CMPI_POOL_SIZE=64M", "CMPI_COHERENCE=" + mode}
+			r := run(t, env, "sh", "-c", `"$1" read & "$1" write "a word" && wait`, "sh", program)
+			if r.stdout != "a word\n" || r.stderr != "" || r.status != 0 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// A job without an MPI, started by a plain shell loop.
+func TestExampleRing(t *testing.T) {
+	dir := t.TempDir()
+	program := example(t, "cmpi_ring.c")
 	for _, mode := range []string{"coherent", "flush", "emulate"} {
 		t.Run(mode, func(t *testing.T) {
 			pool := filepath.Join(dir, mode)
