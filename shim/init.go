@@ -83,24 +83,49 @@ func goInit() (stop C.int) {
 		return 0
 	}
 	consequence := "running on the host MPI alone"
-	if s.Require {
+	if w.required {
 		consequence = "stopping because CMPI_REQUIRE=1"
 	}
 	if w.rank == 0 {
 		say("%v; %s", err, consequence)
 	}
-	return truth(s.Require)
+	return truth(w.required)
 }
 
 // world is MPI_COMM_WORLD, over which the host agrees for us.
-type world struct{ rank, size int }
+type world struct {
+	rank, size int
+	required   bool // by any rank: all stop or none does
+}
+
+// problemWidth bounds the text of a problem that one rank tells the others: two
+// paths of common length and what to do about them.
+const problemWidth = 1024
 
 // introduction is what each rank tells the others first.
 type introduction struct {
 	boot, host [16]byte // the kernel, and the coherence domain
 	settings   [8]byte  // a digest of those that all must share
 	flags      byte     // the flag bits
-	problem    [167]byte
+	problem    problemText
+}
+
+// problemText is a problem as it travels: at least one zero byte ends it.
+type problemText [problemWidth]byte
+
+// write stores what fits. The end, which says what to do, is worth more than
+// the middle, which may be a path of any length.
+func (p *problemText) write(problem error) {
+	if problem == nil {
+		return
+	}
+	text := problem.Error()
+	const ellipsis = "..."
+	if most := len(p) - 1; len(text) > most {
+		half := (most - len(ellipsis)) / 2
+		text = text[:half] + ellipsis + text[len(text)-half:]
+	}
+	copy(p[:], text)
 }
 
 const (
@@ -123,15 +148,14 @@ func (w *world) introduce(s settings.Settings, problem error) ([]introduction, e
 	if s.Pool == "" {
 		mine.flags |= flagNoPool
 	}
-	if problem != nil {
-		copy(mine.problem[:], problem.Error())
-	}
+	mine.problem.write(problem)
 	all := make([]introduction, w.size)
 	C.cmpi_world_allgather(unsafe.Pointer(&mine), C.int(unsafe.Sizeof(mine)), unsafe.Pointer(&all[0]))
 	for _, i := range all {
 		if i.flags&flagDisabled != 0 {
 			return nil, errDisabled
 		}
+		w.required = w.required || i.flags&flagRequire != 0
 	}
 	for r := range all {
 		if text := cString(all[r].problem[:]); text != "" {
@@ -159,15 +183,12 @@ func (w *world) blame(rank int, text string) error {
 
 // common makes a problem of one rank that of all.
 func (w *world) common(problem error) error {
-	const width = 256
-	var mine [width]byte
-	if problem != nil {
-		copy(mine[:width-1], problem.Error())
-	}
-	all := make([]byte, width*w.size)
-	C.cmpi_world_allgather(unsafe.Pointer(&mine), width, unsafe.Pointer(&all[0]))
-	for r := range w.size {
-		if text := cString(all[r*width : (r+1)*width]); text != "" {
+	var mine problemText
+	mine.write(problem)
+	all := make([]problemText, w.size)
+	C.cmpi_world_allgather(unsafe.Pointer(&mine), C.int(len(mine)), unsafe.Pointer(&all[0]))
+	for r := range all {
+		if text := cString(all[r][:]); text != "" {
 			return w.blame(r, text)
 		}
 	}
@@ -208,10 +229,9 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) e
 	if err != nil {
 		return err
 	}
-	if s.Pool != "" && firstOfHost(ranks, w.rank) {
-		if _, err := theJob.pool.GC(); err != nil {
-			say("rank %d: what dead jobs left in the pool could not be freed: %v", w.rank, err)
-		}
+	// Rank 0 has already done it, to see what room there is.
+	if s.Pool != "" && w.rank != 0 && firstOfHost(ranks, w.rank) {
+		w.collect()
 	}
 	c := engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), cString(inv.job[:]))
 	if s.Fast && !threaded && mode == flush.Coherent {
@@ -234,9 +254,35 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) e
 // without one that waits keeping others out: each takes one of Go's processors.
 const waitingThreads = 64
 
-// roomPerRank is the space that a pool must have left for each rank: a few
-// rings and a staging block.
-const roomPerRank = 256 << 10
+// roomPerRank is the space that a pool must have left for each rank: what the
+// engine takes when a rank first sends. With less, the job would start and then
+// fail in its first message.
+const roomPerRank = 1 << 20
+
+// ringOverhead is more than a ring has beside its lines.
+const ringOverhead = 4 << 10
+
+// tryRoom sees whether every rank would find its first piece of the pool. It
+// takes all of them, because the free space may lie in pieces, and gives them
+// back.
+func (w *world) tryRoom(s settings.Settings, job string) (err error) {
+	n := max(roomPerRank, int64(s.RingLines)*flush.LineSize+ringOverhead)
+	for r := range w.size {
+		trial, e := theJob.pool.Create(fmt.Sprintf("j/%s/room/%d", job, r), n)
+		if e != nil {
+			return fmt.Errorf("no room for %d ranks: %w", w.size, e)
+		}
+		defer func() { err = errors.Join(err, trial.Destroy()) }()
+	}
+	return nil
+}
+
+// collect frees what dead jobs of this host have left in the pool.
+func (w *world) collect() {
+	if _, err := theJob.pool.GC(); err != nil {
+		say("rank %d: what dead jobs left in the pool could not be freed: %v", w.rank, err)
+	}
+}
 
 // invite makes or opens the pool on rank 0 and sees whether there is room.
 func (w *world) invite(s settings.Settings, cfg *arena.Config, inv *invitation) (made *jobFile, err error) {
@@ -257,11 +303,10 @@ func (w *world) invite(s settings.Settings, cfg *arena.Config, inv *invitation) 
 		return made, err
 	}
 	inv.pool = theJob.pool.ID()
-	trial, err := theJob.pool.Create("j/"+cString(inv.job[:])+"/room", max(1<<20, roomPerRank*int64(w.size)))
-	if err != nil {
-		return made, err
+	if made == nil {
+		w.collect()
 	}
-	return made, trial.Destroy()
+	return made, w.tryRoom(s, cString(inv.job[:]))
 }
 
 // accept opens the pool that rank 0 has opened.
