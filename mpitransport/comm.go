@@ -14,7 +14,6 @@ type Comm struct {
 
 	posted postedQueue
 	unexp  unexpectedQueue
-	freed  bool
 	fast   *FastComm
 }
 
@@ -52,16 +51,37 @@ func (e *Endpoint) NewComm(ctx uint64, rank int, local, remote []int32) *Comm {
 	return c
 }
 
-// FreeComm forgets a communicator. Operations that are pending on it complete
-// as usual; messages that nobody will receive are dropped.
+// FreeComm forgets a communicator. Receives that are posted on it complete as
+// usual (MPI-4.0 section 7.4.3): until then it stays known. Messages that
+// nobody will receive are dropped.
 func (e *Endpoint) FreeComm(c *Comm) {
 	e.lock()
-	c.freed = true
+	defer e.unlock()
+	e.freed = append(e.freed, c)
+	keep := e.freed[:0]
+	for _, c := range e.freed {
+		if c.posted.empty() {
+			e.forget(c)
+		} else {
+			keep = append(keep, c)
+		}
+	}
+	clear(e.freed[len(keep):])
+	e.freed = keep
+}
+
+// forget drops a communicator that nothing is posted on, with the messages
+// that came for it; their senders get their staging blocks back.
+func (e *Endpoint) forget(c *Comm) {
+	for m := c.unexp.all.head; m != nil; m = m.nextAny {
+		if m.kind == msgStaged {
+			e.tellConsumed(&inflow{block: e.at(int64(m.rts.off)), gen: uint16(m.rts.gen), got: m.total})
+		}
+	}
 	delete(e.comms, c.ctx)
 	if e.lastComm == c {
 		e.lastComm = nil
 	}
-	e.unlock()
 }
 
 // Rank is the caller's rank in the communicator.
@@ -140,6 +160,18 @@ type postedQueue struct {
 	bySource []postedList
 	any      postedList
 	seq      uint64
+}
+
+func (q *postedQueue) empty() bool {
+	if q.any.head != nil {
+		return false
+	}
+	for i := range q.bySource {
+		if q.bySource[i].head != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (q *postedQueue) push(r *Request) {

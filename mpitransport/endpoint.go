@@ -108,6 +108,7 @@ type Endpoint struct {
 	completed *Request // stands for every send that was complete at once
 	comms     map[uint64]*Comm
 	lastComm  *Comm
+	freed     []*Comm // freed by the program, receives still posted
 	orphans   map[uint64][]*Message
 	contexts  uint64
 

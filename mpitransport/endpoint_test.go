@@ -428,6 +428,37 @@ func TestEarlyMessages(t *testing.T) {
 	})
 }
 
+// TestFreedComm: what is posted on a communicator when it is freed completes.
+func TestFreedComm(t *testing.T) {
+	j := newJob(t, 2, flush.Coherent)
+	j.run(func(e *Endpoint, w *Comm) error {
+		c := e.NewComm(78, e.Rank(), []int32{0, 1}, nil)
+		if e.Rank() == 0 {
+			if err := e.Barrier(); err != nil { // the receive is posted, the communicator freed
+				return err
+			}
+			defer e.FreeComm(c)
+			return send(e, c, pattern(50_000, 3), 1, 4, Standard)
+		}
+		b := make([]byte, 50_000)
+		r, cl := e.Irecv(c, ptr(b), 50_000, byteType, 0, 4)
+		if cl != OK {
+			return cl
+		}
+		e.FreeComm(c)
+		if err := e.Barrier(); err != nil {
+			return err
+		}
+		e.Wait(r)
+		e.Release(r)
+		e.FreeComm(e.NewComm(79, 1, []int32{0, 1}, nil))
+		if len(e.freed) != 0 || e.comms[78] != nil {
+			return errors.New("the freed communicator is still known")
+		}
+		return check(b, 3)
+	})
+}
+
 // TestStagedSendIsFree: once Isend of a large message has returned, the
 // receiver gets it without any further call of the sender.
 func TestStagedSendIsFree(t *testing.T) {
