@@ -120,7 +120,7 @@ func TestExchange(t *testing.T) {
 // vectors exchanges every second 8-byte word of a buffer, sent with a derived
 // type and received as bytes and the other way round.
 func vectors(e *Endpoint, w *Comm, peer int32) error {
-	for _, words := range []int{3, 500, 20_000} {
+	for _, words := range []int{3, 500, 2500, 3900, 20_000} {
 		t := datatype.Hvector(int64(words), 8, 16, byteType)
 		src := pattern(words*16, 3)
 		var packed []byte

@@ -55,7 +55,12 @@ func (s *segments) alloc(n int64) (off int64, err error) {
 			return off, nil
 		}
 	}
-	obj, err := s.a.Create(fmt.Sprintf("%s/%d", s.prefix, s.made), max(n, min(int64(segmentSize)<<min(len(s.segs), 8), maxSegment)))
+	name := fmt.Sprintf("%s/%d", s.prefix, s.made)
+	obj, err := s.a.Create(name, max(n, min(int64(segmentSize)<<min(len(s.segs), 8), maxSegment)))
+	if err != nil {
+		// In a pool that is nearly full, just what is needed.
+		obj, err = s.a.Create(name, n)
+	}
 	if err != nil {
 		return 0, err
 	}
