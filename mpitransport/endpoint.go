@@ -67,7 +67,7 @@ const (
 	// DefaultEagerLimit: up to here a copy into the ring and one out of it
 	// beat a staging block, which costs a second cache miss each way (16 KiB:
 	// 2.8 µs either way, 32 KiB: 3.6 and 5.1 µs). It fits the ring twice.
-	DefaultEagerLimit = 8 << 10
+	DefaultEagerLimit = 32 << 10
 	// FlaggedEagerLimit is the same where every line carries a flag.
 	FlaggedEagerLimit = 16 << 10
 	// DefaultSingleCopyMin: below it two copies through the pool, which the

@@ -65,7 +65,7 @@ func TestPingPong(t *testing.T) {
 }
 
 // TestExchange: both send first, with more than rings and staging hold at
-// once; then messages arrive before their receives, and with derived types.
+// once; then messages with derived types.
 func TestExchange(t *testing.T) {
 	eachShape(t, 2, func(t *testing.T, j *job) {
 		j.run(func(e *Endpoint, w *Comm) error {
@@ -113,6 +113,69 @@ func TestExchange(t *testing.T) {
 				e.Release(r)
 			}
 			return vectors(e, w, peer)
+		})
+	})
+}
+
+// TestUnexpected: messages of every size have come, and are kept, before any of
+// their receives is posted; then they are received from the last to the first.
+func TestUnexpected(t *testing.T) {
+	eachShape(t, 2, func(t *testing.T, j *job) {
+		j.run(func(e *Endpoint, w *Comm) error {
+			const words, marker = 5000, 99
+			list := sizes[:len(sizes)-1]
+			n := words * 8
+			spread := datatype.Hvector(words, 8, 16, byteType)
+			if e.Rank() == 0 {
+				var rs []*Request
+				isend := func(b []byte, count int64, t *datatype.Type, tag int) (cl Class) {
+					r, cl := e.Isend(w, ptr(b), count, t, 1, int32(tag), Standard)
+					rs = append(rs, r)
+					return cl
+				}
+				for i, n := range list {
+					if cl := isend(pattern(n, i), int64(n), byteType, i); cl != OK {
+						return cl
+					}
+				}
+				if cl := isend(pattern(2*n, 7), 1, spread, len(list)); cl != OK {
+					return cl
+				}
+				if cl := isend(nil, 0, byteType, marker); cl != OK {
+					return cl
+				}
+				for _, r := range rs {
+					e.Wait(r)
+					e.Release(r)
+				}
+				return nil
+			}
+			if _, cl := e.Probe(w, 0, marker); cl != OK {
+				return cl
+			}
+			b := make([]byte, 2*n)
+			if cl := e.Recv(w, ptr(b), 1, spread, 0, int32(len(list)), nil); cl != OK {
+				return cl
+			}
+			for i, want := range pattern(2*n, 7) {
+				if i%16 >= 8 {
+					want = 0
+				}
+				if b[i] != want {
+					return fmt.Errorf("derived type: byte %d is %#x, want %#x", i, b[i], want)
+				}
+			}
+			for i := len(list) - 1; i >= 0; i-- {
+				b := make([]byte, list[i])
+				if _, err := recv(e, w, b, 0, i); err != nil {
+					return err
+				}
+				if err := check(b, i); err != nil {
+					return err
+				}
+			}
+			_, err := recv(e, w, nil, 0, marker)
+			return err
 		})
 	})
 }

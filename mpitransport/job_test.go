@@ -135,6 +135,7 @@ var shapes = map[string]Config{
 	"paper":     {Ring: ringq.Cell, RingLines: 256},
 	"two copy":  {NoSingleCopy: true},
 	"window":    {NoSingleCopy: true, StageLimit: 1},
+	"all eager": {EagerLimit: 128 << 10},
 }
 
 // eachShape runs body in every mode and shape.

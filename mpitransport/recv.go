@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"cmpi/flush"
 	"cmpi/mpitransport/datatype"
 	"cmpi/ringq"
 )
@@ -164,7 +165,7 @@ func (e *Endpoint) deliver(m *Message, r *Request) {
 
 // keptBuffer is the largest buffer that stays with a free Message, bytes: what
 // eager messages need.
-const keptBuffer = 16 << 10
+const keptBuffer = DefaultEagerLimit
 
 // newMessage makes a copy of m to be kept, with room for data from earlier use.
 func (e *Endpoint) newMessage(m *Message) *Message {
@@ -343,8 +344,9 @@ func (e *Endpoint) keep(p *peer, u *Message) bool {
 // much, at most left. The message's length is untrusted, so memory follows the
 // data that has really come.
 func (m *Message) grow(got, left int64) int64 {
-	if int64(len(m.data)) > got {
-		return min(left, int64(len(m.data))-got)
+	// The ring gives whole lines, so less than a line of room is none.
+	if room := int64(len(m.data)) - got; room >= min(left, flush.LinePayload) {
+		return min(left, room)
 	}
 	size := min(got+left, max(2*got, keptBuffer))
 	if size <= int64(cap(m.data)) {

@@ -115,9 +115,6 @@ func TestPrograms(t *testing.T) {
 		t.Run(prog.name, func(t *testing.T) {
 			for _, m := range ranks {
 				t.Run(string(m.mode), func(t *testing.T) {
-					if string(m.mode) == "coherent" && (prog.name == "requests" || prog.name == "datatypes") {
-						t.Skip("known failure: hangs in coherent mode, see CHANGELOG.md")
-					}
 					if m.mode != native {
 						if _, err := os.Stat(p.library); err != nil {
 							t.Skipf("the library is not built (make lib): %v", err)
