@@ -23,8 +23,8 @@ const (
 
 // ClaimState is a state of Claim.
 type ClaimState struct {
-	mem memory
-	pc  [maxHosts]uint8
+	mem Memory
+	pc  [MaxHosts]uint8
 }
 
 const (
@@ -55,7 +55,7 @@ func (c Claim) peeked() uint8 {
 
 // Initial: X and Y are zero.
 func (c Claim) Initial() (s ClaimState) {
-	s.mem.cached(c.Hosts, c.peeked())
+	s.mem.Cached(c.Hosts, c.peeked())
 	return s
 }
 
@@ -66,7 +66,7 @@ func (c Claim) Next(s ClaimState, emit func(string, ClaimState)) {
 		for line, name := range []string{"X", "Y"} {
 			if s.mem.dirty[h][line] != 0 {
 				t := s
-				t.mem.flush(h, line)
+				t.mem.Flush(h, line)
 				emit(fmt.Sprintf("host %d: cache evicts %s", h, name), t)
 			}
 		}
@@ -75,25 +75,25 @@ func (c Claim) Next(s ClaimState, emit func(string, ClaimState)) {
 
 func (c Claim) step(s ClaimState, h int, emit func(string, ClaimState)) {
 	me := uint8(h + 1)
-	say := func(what string, pc uint8, mem memory) {
+	say := func(what string, pc uint8, mem Memory) {
 		s.mem, s.pc[h] = mem, pc
 		emit(fmt.Sprintf("host %d: %s", h, what), s)
 	}
 	m := s.mem
 	switch s.pc[h] {
 	case csStoreX:
-		m.store(h, claimX, me)
+		m.Store(h, claimX, me)
 		say("X = me", csFlushX, m)
 	case csFlushX:
 		if c.Broken != ClaimNoWriteBackX {
-			m.flush(h, claimX)
+			m.Flush(h, claimX)
 		}
 		say("write back X", csInvalidateY, m)
 	case csInvalidateY:
-		m.invalidate(h, claimY)
+		m.Invalidate(h, claimY)
 		say("invalidate Y", csLoadY, m)
 	case csLoadY:
-		m.load(h, claimY, c.peeked(), func(v uint8, after memory) {
+		m.Load(h, claimY, c.peeked(), func(v uint8, after Memory) {
 			if v != 0 {
 				say("Y is set", csLost, after)
 			} else {
@@ -101,11 +101,11 @@ func (c Claim) step(s ClaimState, h int, emit func(string, ClaimState)) {
 			}
 		})
 	case csStoreY:
-		m.store(h, claimY, 1)
+		m.Store(h, claimY, 1)
 		say("set Y", csFlushY, m)
 	case csFlushY:
 		if c.Broken != ClaimNoWriteBackY {
-			m.flush(h, claimY)
+			m.Flush(h, claimY)
 		}
 		switch c.Broken {
 		case ClaimNoInvalidateX:
@@ -116,10 +116,10 @@ func (c Claim) step(s ClaimState, h int, emit func(string, ClaimState)) {
 			say("write back Y", csInvalidateX, m)
 		}
 	case csInvalidateX:
-		m.invalidate(h, claimX)
+		m.Invalidate(h, claimX)
 		say("invalidate X", csLoadX, m)
 	case csLoadX:
-		m.load(h, claimX, c.peeked(), func(v uint8, after memory) {
+		m.Load(h, claimX, c.peeked(), func(v uint8, after Memory) {
 			if v == me {
 				say("X is me: won", csWon, after)
 			} else {

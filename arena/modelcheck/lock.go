@@ -37,9 +37,9 @@ const (
 // Lines: a lock word and the Y register per host, the claims word, the data.
 const (
 	lineWord   = 0
-	lineY      = maxHosts
-	lineClaims = 2 * maxHosts
-	lineData   = 2*maxHosts + 1
+	lineY      = MaxHosts
+	lineClaims = 2 * MaxHosts
+	lineData   = 2*MaxHosts + 1
 )
 
 // Values of a lock word: idle, choosing, tickets 2…7, the same + held.
@@ -54,8 +54,8 @@ const dataMod = 4
 
 // LockState is a state of Lock.
 type LockState struct {
-	mem     memory
-	host    [maxHosts]lockHost
+	mem     Memory
+	host    [MaxHosts]lockHost
 	data    uint8 // what the counter should be
 	crashes uint8
 }
@@ -125,7 +125,7 @@ func (l Lock) Initial() (s LockState) {
 		p.pc, p.peers = lsIdle, l.Joined&^(1<<h)
 		s.mem.shared[lineY+h] = 1
 	}
-	s.mem.cached(l.Hosts, l.peeked())
+	s.mem.Cached(l.Hosts, l.peeked())
 	return s
 }
 
@@ -142,10 +142,10 @@ func (l Lock) Next(s LockState, emit func(string, LockState)) {
 			t.host[h] = lockHost{pc: lsIdle, rounds: p.rounds, claims: unknown}
 			emit(fmt.Sprintf("host %d: the process dies, another follows", h), t)
 		}
-		for line := range maxLines {
+		for line := range MaxLines {
 			if s.mem.dirty[h][line] != 0 {
 				t := s
-				t.mem.flush(h, line)
+				t.mem.Flush(h, line)
 				emit(fmt.Sprintf("host %d: cache evicts %s", h, lineName(line)), t)
 			}
 		}
@@ -169,7 +169,7 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 	p := s.host[h]
 	j := int(p.j)
 	// to emits the step to pc, with p and m as they are then.
-	to := func(what string, pc uint8, m memory) {
+	to := func(what string, pc uint8, m Memory) {
 		t := s
 		t.mem = m
 		p.pc = pc
@@ -178,24 +178,24 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 	}
 	m := s.mem
 	store := func(line int, v uint8, what string, pc uint8) {
-		m.store(h, line, v)
+		m.Store(h, line, v)
 		to(what, pc, m)
 	}
 	flush := func(line int, skip bool, pc uint8) {
 		if !skip {
-			m.flush(h, line)
+			m.Flush(h, line)
 		}
 		to("write back "+lineName(line), pc, m)
 	}
 	invalidate := func(line int, skip bool, pc uint8) {
 		if !skip {
-			m.invalidate(h, line)
+			m.Invalidate(h, line)
 		}
 		to("invalidate "+lineName(line), pc, m)
 	}
-	load := func(line int, then func(v uint8, after memory, what string)) {
+	load := func(line int, then func(v uint8, after Memory, what string)) {
 		was := p
-		m.load(h, line, l.peeked(), func(v uint8, after memory) {
+		m.Load(h, line, l.peeked(), func(v uint8, after Memory) {
 			p = was
 			then(v, after, fmt.Sprintf("%s is %d", lineName(line), v))
 		})
@@ -224,7 +224,7 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 		switch inherit := word >= held || l.Broken == LockInheritsAnyTicket && word > choosing; {
 		case inherit: // repairs what its predecessor left, here: flushes, and is done
 			if l.Broken != LockNoFlushByHeir {
-				m.flush(h, lineData)
+				m.Flush(h, lineData)
 			}
 			to("finds that its predecessor died inside, repairs", lsRelease, m)
 		case l.Broken == LockNoChoosing:
@@ -239,7 +239,7 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 	case lsClaims: // (2)
 		invalidate(lineClaims, false, lsClaimsLoad)
 	case lsClaimsLoad:
-		load(lineClaims, func(v uint8, after memory, what string) {
+		load(lineClaims, func(v uint8, after Memory, what string) {
 			p.j, p.ticket = 0, choosing
 			if v == p.claims {
 				to("(2) "+what, lsMax, after)
@@ -256,7 +256,7 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 		}
 		invalidate(lineY+j, false, lsPeerLoad)
 	case lsPeerLoad:
-		load(lineY+j, func(v uint8, after memory, what string) {
+		load(lineY+j, func(v uint8, after Memory, what string) {
 			if v != 0 && j != h {
 				p.peers |= 1 << j
 			}
@@ -275,7 +275,7 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 		}
 		invalidate(lineWord+j, stalePeek, lsMaxLoad)
 	case lsMaxLoad:
-		load(lineWord+j, func(v uint8, after memory, what string) {
+		load(lineWord+j, func(v uint8, after Memory, what string) {
 			p.ticket = max(p.ticket, v&^held)
 			p.j++
 			to("(3) "+what, lsMax, after)
@@ -291,7 +291,7 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 	case lsRecheck: // (5)
 		invalidate(lineClaims, false, lsRecheckLoad)
 	case lsRecheckLoad:
-		load(lineClaims, func(v uint8, after memory, what string) {
+		load(lineClaims, func(v uint8, after Memory, what string) {
 			if v == p.claims {
 				to("(5) "+what+", still", lsWait, after)
 			} else {
@@ -310,7 +310,7 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 		}
 		invalidate(lineWord+j, stalePeek, lsWaitLoad)
 	case lsWaitLoad:
-		load(lineWord+j, func(v uint8, after memory, what string) {
+		load(lineWord+j, func(v uint8, after Memory, what string) {
 			w := v &^ held
 			if v == idle || w > choosing && (w > p.ticket || w == p.ticket && j > h) {
 				p.j++
@@ -325,13 +325,13 @@ func (l Lock) step(s LockState, h int, emit func(string, LockState)) {
 	case lsData:
 		invalidate(lineData, l.Broken == LockNoInvalidateData, lsDataLoad)
 	case lsDataLoad:
-		load(lineData, func(v uint8, after memory, what string) {
+		load(lineData, func(v uint8, after Memory, what string) {
 			before := s
 			s.data = (s.data + 1) % dataMod
 			if v != before.data {
 				s.data = stale
 			}
-			after.store(h, lineData, (v+1)%dataMod)
+			after.Store(h, lineData, (v+1)%dataMod)
 			to(what+", adds 1", lsDataFlush, after)
 			s = before
 		})

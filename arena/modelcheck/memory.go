@@ -1,16 +1,16 @@
 package modelcheck
 
-// maxHosts and maxLines bound a model, so that a state is a plain value.
+// MaxHosts and MaxLines bound a model, so that a state is a plain value.
 const (
-	maxHosts = 3
-	maxLines = 8
+	MaxHosts = 3
+	MaxLines = 8
 )
 
-// memory is the shared lines and every host's cache of them.
-type memory struct {
-	shared [maxLines]uint8
-	dirty  [maxHosts][maxLines]uint8  // value + 1 that the host stored and that is not in memory yet
-	stale  [maxHosts][maxLines]uint16 // set of values that the host's cache may hold
+// Memory is the shared lines and every host's cache of them.
+type Memory struct {
+	shared [MaxLines]uint8
+	dirty  [MaxHosts][MaxLines]uint8  // value + 1 that the host stored and that is not in memory yet
+	stale  [MaxHosts][MaxLines]uint16 // set of values that the host's cache may hold
 }
 
 // A host's stale set matters only until its next invalidation. So it is kept
@@ -18,11 +18,14 @@ type memory struct {
 // set) that the variant at hand loads without invalidating. That makes states
 // equal that can't be told apart.
 
-// store puts v in the host's cache.
-func (m *memory) store(h, line int, v uint8) { m.dirty[h][line] = v + 1 }
+// Store puts v in the host's cache.
+func (m *Memory) Store(h, line int, v uint8) { m.dirty[h][line] = v + 1 }
 
-// flush makes what the host stored reach memory; also what an eviction does.
-func (m *memory) flush(h, line int) {
+// Dirty says whether the host has stored to the line what is not in memory yet.
+func (m *Memory) Dirty(h, line int) bool { return m.dirty[h][line] != 0 }
+
+// Flush makes what the host stored reach memory; also what an eviction does.
+func (m *Memory) Flush(h, line int) {
 	d := m.dirty[h][line]
 	if d == 0 {
 		return
@@ -39,14 +42,14 @@ func (m *memory) flush(h, line int) {
 	}
 }
 
-// invalidate drops the line from the host's cache, after writing it back.
-func (m *memory) invalidate(h, line int) {
-	m.flush(h, line)
+// Invalidate drops the line from the host's cache, after writing it back.
+func (m *Memory) Invalidate(h, line int) {
+	m.Flush(h, line)
 	m.stale[h][line] = 1 << m.shared[line]
 }
 
-// load calls f with each value that the host may see, and the memory after it.
-func (m memory) load(h, line int, peeked uint8, f func(v uint8, after memory)) {
+// Load calls f with each value that the host may see, and the memory after it.
+func (m Memory) Load(h, line int, peeked uint8, f func(v uint8, after Memory)) {
 	if d := m.dirty[h][line]; d != 0 {
 		f(d-1, m)
 		return
@@ -64,10 +67,10 @@ func (m memory) load(h, line int, peeked uint8, f func(v uint8, after memory)) {
 	}
 }
 
-// cached makes every host hold the initial value of the peeked lines.
-func (m *memory) cached(hosts int, peeked uint8) {
+// Cached makes every host hold the initial value of the peeked lines.
+func (m *Memory) Cached(hosts int, peeked uint8) {
 	for h := range hosts {
-		for line := range maxLines {
+		for line := range MaxLines {
 			if peeked>>line&1 != 0 {
 				m.stale[h][line] = 1 << m.shared[line]
 			}
