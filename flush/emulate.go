@@ -42,6 +42,7 @@ type pending struct {
 	off   uintptr
 	words int // how many of the line's words are on their way: 8, or a prefix
 	data  [lineWords]uint64
+	bytes uint64 // if not 0: only the bytes whose bits are set are on their way
 }
 
 const (
@@ -267,6 +268,30 @@ func (e *emulator) copyIn(dst, src unsafe.Pointer, n int) {
 	e.disturb((end - 1) &^ (LineSize - 1))
 }
 
+// copyExact models streaming stores of some bytes of a line: a line that this
+// host has stored to is evicted first; the bytes then travel without the others.
+func (e *emulator) copyExact(dst, src unsafe.Pointer, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	off := e.offset(dst, n)
+	end := off + uintptr(n)
+	for off < end {
+		line := off &^ (LineSize - 1)
+		m := min(line+LineSize, end) - off
+		e.disturb(line)
+		e.landLine(line)
+		e.evict(line)
+		storeBytes(unsafe.Add(e.cache, off), src, int(m))
+		storeBytes(unsafe.Add(e.clean, off), src, int(m))
+		e.enqueue(line, loadLine(e.clean, line), lineWords)
+		e.queue[len(e.queue)-1].bytes = (1<<m - 1) << (off - line)
+		if off += m; off < end {
+			src = unsafe.Add(src, m)
+		}
+	}
+	e.disturb((end - 1) &^ (LineSize - 1))
+}
+
 func (e *emulator) copyOut(dst, src unsafe.Pointer, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -316,6 +341,15 @@ func (e *emulator) land(i int) {
 	}
 	p := e.queue[i]
 	e.queue = append(e.queue[:i], e.queue[i+1:]...)
+	e.deliver(&p)
+}
+
+// deliver writes p to memory.
+func (e *emulator) deliver(p *pending) {
+	if p.bytes != 0 {
+		writeSharedBytes(e.shared, p.off, &p.data, p.bytes)
+		return
+	}
 	writeShared(e.shared, p.off, &p.data, p.words)
 }
 
@@ -324,7 +358,7 @@ func (e *emulator) landLine(line uintptr) {
 	rest := e.queue[:0]
 	for _, p := range e.queue {
 		if p.off == line {
-			writeShared(e.shared, p.off, &p.data, p.words)
+			e.deliver(&p)
 		} else {
 			rest = append(rest, p)
 		}

@@ -118,6 +118,28 @@ func writeShared(base unsafe.Pointer, line uintptr, data *[lineWords]uint64, wor
 	lock.Unlock()
 }
 
+// writeSharedBytes writes those bytes of a line whose bits are set in mask; whole
+// words as one.
+func writeSharedBytes(base unsafe.Pointer, line uintptr, data *[lineWords]uint64, mask uint64) {
+	p := word(base, line)
+	lock := homeAgent(p)
+	lock.Lock()
+	for i, x := range data {
+		at := unsafe.Add(p, i*8)
+		bits := byte(mask >> (8 * i))
+		if bits == 0xff {
+			atomic.StoreUint64((*uint64)(at), x)
+			continue
+		}
+		for b := range 8 {
+			if bits>>b&1 != 0 {
+				storeBytes(unsafe.Add(at, b), unsafe.Add(unsafe.Pointer(&data[i]), b), 1)
+			}
+		}
+	}
+	lock.Unlock()
+}
+
 // readShared reads a line.
 func readShared(base unsafe.Pointer, line uintptr) [lineWords]uint64 {
 	p := word(base, line)
