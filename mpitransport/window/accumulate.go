@@ -59,7 +59,7 @@ func (w *Window) accumulate(origin, result Data, target Place, op Op, e Elem, fe
 	}
 	w.lock()
 	defer w.unlock()
-	w.pending = true
+	w.stored()
 	if w.coherent && e.atomicKind() && (w.cfg.Threaded || w.held[u.rank] != exclusive) {
 		return w.updateAtomically(&u)
 	}
@@ -173,7 +173,7 @@ func (w *Window) FetchAndOp(origin, result unsafe.Pointer, e Elem, target int, d
 	size := int64(e.Size())
 	w.lock()
 	defer w.unlock()
-	w.pending = true
+	w.stored()
 	if w.coherent && e.atomicKind() && uintptr(p)%uintptr(size) == 0 {
 		var operand uint64
 		if op != OpNoOp {
@@ -215,7 +215,7 @@ func (w *Window) CompareAndSwap(origin, compare, result unsafe.Pointer, e Elem, 
 	want, new := loadElem(compare, size), loadElem(origin, size)
 	w.lock()
 	defer w.unlock()
-	w.pending = true
+	w.stored()
 	if w.coherent && uintptr(p)%uintptr(size) == 0 {
 		storeElem(result, atomicSwap(p, size, want, new), size)
 		return OK
@@ -244,14 +244,14 @@ func (w *Window) element(e Elem, target int, disp int64) (unsafe.Pointer, Class)
 	m := &w.cfg.Members[target]
 	unit, size := int64(m.DispUnit), int64(e.Size())
 	switch {
-	case f.Open == Closed:
+	case f.closed():
 		return nil, ErrSync
 	case disp < 0:
 		return nil, ErrDisp
 	case disp > m.Size/unit || size > m.Size-disp*unit:
 		return nil, ErrRange
 	}
-	f.Used = 1
+	f.use()
 	return unsafe.Add(w.segment(target), disp*unit), OK
 }
 

@@ -3,6 +3,7 @@ package window
 import (
 	"errors"
 	"sync"
+	"time"
 	"unsafe"
 
 	"cmpi/arena"
@@ -22,8 +23,10 @@ type Window struct {
 	coherent bool // one domain: plain loads and stores and CPU atomics
 	exact    bool // pieces of lines are written by stores that change nothing else
 	fast     []FastTarget
+	patience time.Duration // LostAfter; less in tests
 
 	mu      sync.Mutex // with Config.Threaded: all below
+	known   bool       // pending is kept: one thread, and no fast path beside it
 	pending bool       // stores since the last fence that others must see
 	epochs
 	fenceSeq uint64
@@ -143,6 +146,8 @@ func (w *Window) discard() {
 }
 
 func (w *Window) init() {
+	w.patience = LostAfter
+	w.known = !w.cfg.Threaded && (w.cfg.Fast == nil || !w.coherent)
 	w.fast = w.cfg.Fast
 	if w.fast == nil {
 		w.fast = make([]FastTarget, w.n)

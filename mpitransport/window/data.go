@@ -29,24 +29,32 @@ type side struct {
 	total  int64          // bytes
 }
 
-// local checks a buffer of the origin.
-func local(d Data) (s side, c Class) {
-	if d.Count < 0 {
-		return s, ErrCount
+// shapeOf checks count elements of a type and says where the run starts, if they
+// are one.
+func shapeOf(count int64, t *datatype.Type) (s side, off int64, c Class) {
+	if count < 0 {
+		return s, 0, ErrCount
 	}
-	if d.Type == nil || d.Type.Err() != nil {
-		return s, ErrType
+	if t == nil || t.Err() != nil {
+		return s, 0, ErrType
 	}
-	total, err := d.Type.Total(d.Count)
+	total, err := t.Total(count)
 	if err != nil {
-		return s, ErrCount
+		return s, 0, ErrCount
 	}
-	s = side{buf: d.Buf, count: d.Count, typ: d.Type, total: total}
-	off, _, ok := d.Type.Contig(d.Count)
-	if s.contig = ok; ok && total > 0 {
+	s = side{count: count, typ: t, total: total}
+	off, _, s.contig = t.Contig(count)
+	return s, off, OK
+}
+
+// local checks a buffer of the origin.
+func local(d Data) (side, Class) {
+	s, off, c := shapeOf(d.Count, d.Type)
+	s.buf = d.Buf
+	if s.contig && s.total > 0 {
 		s.run = unsafe.Add(d.Buf, off)
 	}
-	return s, OK
+	return s, c
 }
 
 // remote checks the target side: it must lie in the target's segment, and an
@@ -59,13 +67,13 @@ func (w *Window) remote(p Place) (s side, skip bool, c Class) {
 		return s, false, ErrRank
 	}
 	f := &w.fast[p.Rank]
-	if f.Open == Closed {
+	if f.closed() {
 		return s, false, ErrSync
 	}
 	if p.Disp < 0 {
 		return s, false, ErrDisp
 	}
-	s, c = local(Data{Count: p.Count, Type: p.Type})
+	s, _, c = shapeOf(p.Count, p.Type)
 	if c != OK {
 		return s, false, c
 	}
@@ -93,7 +101,7 @@ func (w *Window) remote(p Place) (s side, skip bool, c Class) {
 	if s.contig {
 		s.run = unsafe.Add(s.buf, lo)
 	}
-	f.Used = 1
+	f.use()
 	return s, false, OK
 }
 
@@ -122,7 +130,7 @@ func (w *Window) Put(origin Data, target Place) Class {
 		return c
 	}
 	if o.contig && t.contig && w.coherent {
-		w.pending = true
+		w.stored()
 		move(t.run, o.run, t.total)
 		return OK
 	}
@@ -136,7 +144,7 @@ func move(dst, src unsafe.Pointer, n int64) {
 func (w *Window) put(o, t *side, target int) Class {
 	w.lock()
 	defer w.unlock()
-	w.pending = true
+	w.stored()
 	switch {
 	case w.coherent && t.contig:
 		o.typ.Pack(t.run, o.buf, o.count, 0, o.total)

@@ -1,5 +1,7 @@
 package window
 
+import "sync/atomic"
+
 // epochs is what a rank knows of its own access epochs.
 type epochs struct {
 	fence bool   // a fence has opened an epoch towards all members
@@ -21,16 +23,29 @@ const (
 
 // setOpen notes that operations on a target are allowed from now on, or not.
 func (w *Window) setOpen(target int, open bool) {
-	f := &w.fast[target]
+	to := uint32(Closed)
 	switch {
-	case !open:
-		f.Open = Closed
-	case w.coherent:
-		f.Open = Direct
-	default:
-		f.Open = Guarded
+	case open && w.coherent:
+		to = Direct
+	case open:
+		to = Guarded
 	}
-	f.Used = 0
+	f := &w.fast[target]
+	if f.Open != to {
+		atomic.StoreUint32(&f.Open, to)
+	}
+	if f.Used != 0 {
+		atomic.StoreUint32(&f.Used, 0)
+	}
+}
+
+func (f *FastTarget) closed() bool { return atomic.LoadUint32(&f.Open) == Closed }
+
+// use notes that an operation was done.
+func (f *FastTarget) use() {
+	if atomic.LoadUint32(&f.Used) == 0 {
+		atomic.StoreUint32(&f.Used, 1)
+	}
 }
 
 func (w *Window) setOpenAll(open bool) {
@@ -184,7 +199,7 @@ func (w *Window) Unlock(target int) Class {
 	}
 	w.lock()
 	h := w.held[target]
-	if w.all || h == unlocked || w.fast[target].Open == Closed {
+	if w.all || h == unlocked || w.fast[target].closed() {
 		w.unlock()
 		return ErrSync
 	}
@@ -237,7 +252,7 @@ func (w *Window) LockAll(a Assert) Class {
 // UnlockAll ends the epoch of LockAll.
 func (w *Window) UnlockAll() Class {
 	w.lock()
-	if !w.all || w.fast[0].Open == Closed {
+	if !w.all || w.fast[0].closed() {
 		w.unlock()
 		return ErrSync
 	}
@@ -256,25 +271,20 @@ func (w *Window) UnlockAll() Class {
 // Flush completes all operations on the target, there too. A lock of this rank
 // must cover it (ErrSync).
 func (w *Window) Flush(target int) Class {
-	switch {
-	case target == ProcNull:
-		return OK
-	case target < 0 || target >= w.n:
-		return ErrRank
-	case w.held[target] == unlocked:
-		return ErrSync
+	c := w.FlushLocal(target)
+	if c == OK && target != ProcNull {
+		w.settle()
 	}
-	w.settle()
-	return OK
+	return c
 }
 
 // FlushAll is Flush of every target that is locked.
 func (w *Window) FlushAll() Class {
-	if w.locks == 0 {
-		return ErrSync
+	c := w.FlushLocalAll()
+	if c == OK {
+		w.settle()
 	}
-	w.settle()
-	return OK
+	return c
 }
 
 // FlushLocal completes operations on the target so far that their buffers can be
@@ -285,7 +295,7 @@ func (w *Window) FlushLocal(target int) Class {
 		return OK
 	case target < 0 || target >= w.n:
 		return ErrRank
-	case w.held[target] == unlocked:
+	case !w.Passive(target):
 		return ErrSync
 	}
 	return OK
@@ -293,6 +303,8 @@ func (w *Window) FlushLocal(target int) Class {
 
 // FlushLocalAll is FlushLocal of every target that is locked.
 func (w *Window) FlushLocalAll() Class {
+	w.lock()
+	defer w.unlock()
 	if w.locks == 0 {
 		return ErrSync
 	}
@@ -302,8 +314,7 @@ func (w *Window) FlushLocalAll() Class {
 // Sync makes direct stores of this process visible and later direct loads fresh:
 // in its own segment, and in all segments if they are shared.
 func (w *Window) Sync() Class {
-	w.pending = true
 	w.dropDirect(w.rank)
-	w.settle()
+	w.v.FullFence()
 	return OK
 }

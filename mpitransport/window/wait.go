@@ -34,7 +34,7 @@ func (x *waiter) wait() Class {
 	switch {
 	case x.asked.IsZero():
 		x.asked = now
-	case now.Sub(x.asked) >= LostAfter:
+	case now.Sub(x.asked) >= x.w.patience:
 		x.asked = now
 		if !x.w.allAlive() {
 			return ErrLost

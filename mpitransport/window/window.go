@@ -178,6 +178,8 @@ func (w *Window) Unified() bool { return w.coherent }
 // Passive reports whether a lock of this rank covers the target: request-based
 // operations are allowed then (ErrSync otherwise).
 func (w *Window) Passive(target int) bool {
+	w.lock()
+	defer w.unlock()
 	return target == ProcNull || target >= 0 && target < w.n && w.held[target] != unlocked
 }
 

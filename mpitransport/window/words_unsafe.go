@@ -45,11 +45,18 @@ func (w *Window) add(off int64, x int64) {
 // settle makes all data that this rank has stored visible before any later load
 // or store of its own: what a flush promises.
 func (w *Window) settle() {
-	if !w.pending && !(w.coherent && w.cfg.Fast != nil) {
+	if w.known && !w.pending {
 		return
 	}
 	w.pending = false
 	w.v.FullFence()
+}
+
+// stored notes that this rank has changed data that others must see.
+func (w *Window) stored() {
+	if w.known {
+		w.pending = true
+	}
 }
 
 // dropDirect writes back what this process has stored directly to segments that
