@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -18,15 +19,19 @@ const basicDir = "basic"
 //go:embed basic.testlist
 var basicList string
 
-// The program that shows whether the library carries messages, and a text that
-// it sends from rank 0 to rank 1.
-var probeTest = Test{Dir: basicDir, Program: "sendrecv", Ranks: 2, Judge: exitZero}
+// probeTest shows whether the library carries messages: it sends some texts back
+// and forth as often as its argument says, which takes long enough to look.
+var probeTest = Test{Dir: basicDir, Program: "sendrecv", Ranks: 2, Args: []string{"500"}, Judge: exitZero}
 
-const probeText = "Hello process one."
+// probeText is in each of its messages, short and long.
+var probeText = []byte("process one.")
+
+// probePool is the size of the pool while it is searched, over and over.
+const probePool = 32 << 20
 
 // probe verifies that messages go through the library in a mode: it says so at
-// start, and a text that a program sends is found in the pool afterwards. All
-// passes in that mode would mean nothing otherwise.
+// start, and what a program sends is seen in the pool while it runs. All passes
+// in that mode would mean nothing otherwise.
 func (r *runner) probe(ctx context.Context, mode string) error {
 	if err := r.suite.ready(ctx, probeTest.Dir); err != nil {
 		return err
@@ -41,23 +46,38 @@ func (r *runner) probe(ctx context.Context, mode string) error {
 	defer os.RemoveAll(dir)
 	pool := filepath.Join(dir, "pool")
 	probing := *r
-	// The fixed size bounds what has to be searched.
-	probing.settings = append([]string{"CMPI_VERBOSE=1", "CMPI_POOL=" + pool, "CMPI_POOL_SIZE=16M"}, r.settings...)
+	// What the kernel copies from process to process would not be seen.
+	probing.settings = append(slices.Clone(r.settings), "CMPI_VERBOSE=1", "CMPI_SINGLE_COPY=off",
+		"CMPI_POOL="+pool, "CMPI_POOL_SIZE="+strconv.Itoa(probePool))
+	watchCtx, stop := context.WithCancel(ctx)
+	seen := make(chan bool, 1)
+	go func() { seen <- watch(watchCtx, pool, probeText) }()
 	output, status, _, err := probing.start(ctx, probing.argv("mpiexec.mpich", probeTest, mode), probeTest, time.Minute)
-	if err != nil {
-		return err
-	}
+	stop()
+	carried := <-seen
 	said := regexp.MustCompile(`(?m)^cmpi: 2 ranks over .*, ` + regexp.QuoteMeta(mode) + ` mode$`)
-	memory, err := os.ReadFile(pool)
 	switch {
-	case status != 0 || !strings.Contains(output, probeText):
+	case err != nil:
+		return err
+	case status != 0:
 		return fmt.Errorf("%s over the library in %s mode: exit status %d\n%s", probeTest.Name(), mode, status, indent(output))
 	case !said.MatchString(output):
 		return fmt.Errorf("the library is not active in %s mode:\n%s", mode, indent(output))
-	case err != nil:
-		return err
-	case !bytes.Contains(memory, []byte(probeText)):
-		return fmt.Errorf("the library is active in %s mode, but the message of %s did not pass through the pool", mode, probeTest.Name())
+	case !carried:
+		return fmt.Errorf("the library is active in %s mode, but no message of %s was seen in the pool", mode, probeTest.Name())
 	}
 	return nil
+}
+
+// watch looks for a text in a file that others write, until it is found or the
+// context ends.
+func watch(ctx context.Context, path string, text []byte) bool {
+	for ctx.Err() == nil {
+		content, err := os.ReadFile(path) // it is not there at first
+		if err == nil && bytes.Contains(content, text) {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
 }

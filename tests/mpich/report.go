@@ -114,9 +114,9 @@ func (r *Report) writeTable(w io.Writer) {
 	fmt.Fprint(tw, "directory\ttests\tskipped\t")
 	for _, m := range r.Modes {
 		if m == nativeMode {
-			fmt.Fprint(tw, "| native\ts\t")
+			fmt.Fprint(tw, "|\tnative\ts\t")
 		} else {
-			fmt.Fprintf(tw, "| %s\tfixed\tdiffer\texcluded\ts\t", m)
+			fmt.Fprintf(tw, "|\t%s\tfixed\tdiffer\texcluded\ts\t", m)
 		}
 	}
 	fmt.Fprintln(tw)
@@ -131,10 +131,10 @@ func (r *Report) writeTable(w io.Writer) {
 		for _, m := range r.Modes {
 			pass := r.count(dir, m, func(run Run) bool { return run.Verdict == passed })
 			if m == nativeMode {
-				fmt.Fprintf(tw, "| %d\t%.1f\t", pass, r.seconds(dir, m))
+				fmt.Fprintf(tw, "|\t%d\t%.1f\t", pass, r.seconds(dir, m))
 				continue
 			}
-			fmt.Fprintf(tw, "| %d\t%d\t%d\t%d\t%.1f\t", pass, r.count(dir, m, isClass(fixed)),
+			fmt.Fprintf(tw, "|\t%d\t%d\t%d\t%d\t%.1f\t", pass, r.count(dir, m, isClass(fixed)),
 				r.count(dir, m, isClass(different)), r.count(dir, m, isClass(accepted)), r.seconds(dir, m))
 		}
 		fmt.Fprintln(tw)

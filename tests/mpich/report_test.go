@@ -42,10 +42,10 @@ func sample() *Report {
 func TestText(t *testing.T) {
 	var b strings.Builder
 	sample().WriteText(&b)
-	want := `  directory  tests  skipped  | native    s  | flush  fixed  differ  excluded     s
-          a      4        0       | 3  4.0      | 2      1       1         1  18.5
-          b      1        1       | 0  0.0      | 0      0       0         0   0.0
-        all      5        1       | 3  4.0      | 2      1       1         1  18.5
+	want := `  directory  tests  skipped  |  native    s  |  flush  fixed  differ  excluded     s
+          a      4        0  |       3  4.0  |      2      1       1         1  18.5
+          b      1        1  |       0  0.0  |      0      0       0         0   0.0
+        all      5        1  |       3  4.0  |      2      1       1         1  18.5
 s: seconds of the tests that pass natively
 
 different: passes natively, fails over the library

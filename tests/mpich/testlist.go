@@ -135,7 +135,7 @@ func (t *Test) set(key, value string) (err error) {
 	case "xfail":
 		t.Xfail = append(t.Xfail, value)
 	case "want":
-		t.Want = append(t.Want, strings.ReplaceAll(value, "_", " "))
+		t.Want = append(t.Want, strings.ReplaceAll(value, "+", " "))
 	case "resultTest":
 		switch j := resultTest(value); j {
 		case testStatus, testStatusNoErrors, testErrFatal, exitZero:

@@ -22,7 +22,7 @@ func TestParseTestlist(t *testing.T) {
 		{"rules", "p 2 resultTest=TestErrFatal xfail=ticket1 xfail=ticket2 strict=FALSE mpix=true",
 			[]Test{{Dir: "d", Program: "p", Ranks: 2, Judge: testErrFatal, Xfail: []string{"ticket1", "ticket2"}}}},
 		{"mpiexec", "p 2 mpiexecarg=-disable-auto-cleanup", []Test{{Dir: "d", Program: "p", Ranks: 2, MpiexecArgs: []string{"-disable-auto-cleanup"}}}},
-		{"wanted text", "p 2 resultTest=ExitZero want=a_b", []Test{{Dir: "d", Program: "p", Ranks: 2, Judge: exitZero, Want: []string{"a b"}}}},
+		{"wanted text", "p 2 resultTest=ExitZero want=a+b_c", []Test{{Dir: "d", Program: "p", Ranks: 2, Judge: exitZero, Want: []string{"a b_c"}}}},
 		{"the same line twice", "p 2\np 2\np 3\n", []Test{{Dir: "d", Program: "p", Ranks: 2}, {Dir: "d", Program: "p", Ranks: 3}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
