@@ -85,17 +85,18 @@ const (
 // Endpoint is one rank's end of a job. Unless SetThreaded was called, one
 // thread at a time may use it.
 type Endpoint struct {
-	cfg   Config
-	rank  int
-	size  int
-	view  *flush.View
-	base  unsafe.Pointer
-	lo    uint64 // offsets of the pool's object area
-	hi    uint64
-	root  *arena.Object
-	epoch uint64
-	bseq  uint64 // barriers entered
-	segs  segments
+	cfg    Config
+	rank   int
+	size   int
+	view   *flush.View
+	stream *flush.View // the same for long writes: past the cache, if the CPU can
+	base   unsafe.Pointer
+	lo     uint64 // offsets of the pool's object area
+	hi     uint64
+	root   *arena.Object
+	epoch  uint64
+	bseq   uint64 // barriers entered
+	segs   segments
 
 	threaded bool
 	locked   atomic.Uint32
@@ -115,9 +116,10 @@ type Endpoint struct {
 	in        inbound
 	sending   int // peers with a send queue or control messages
 	stagedIn  []*inflow
-	stagedOut []*Request // sends that still write into their block
-	blocks    []*outBlock
-	staged    int64 // bytes of staging blocks in use
+	stagedOut []*Request  // sends that still write into their block
+	blocks    []*outBlock // staged, to be emptied by their receivers
+	nextReap  int         // which of them is looked at next
+	staged    int64       // bytes of staging blocks in use
 	blockGen  uint16
 	singleIn  []*Request
 	singleOut []*Request
@@ -167,6 +169,7 @@ func New(c Config) (*Endpoint, error) {
 		scratch: make([]byte, scratchSize),
 		probe:   new(uint64),
 	}
+	e.stream = e.view.Streaming()
 	e.base = e.view.Base()
 	lo, hi := c.Arena.Bounds()
 	e.lo, e.hi = uint64(lo), uint64(hi)
@@ -179,7 +182,6 @@ func New(c Config) (*Endpoint, error) {
 	for i := range e.peers {
 		e.peers[i].world = int32(i)
 		e.peers[i].fast = &c.Fast[i]
-		e.peers[i].far.Init(e.view, stageWarm)
 	}
 	e.completed = e.requests.get()
 	e.completed.kind = sendRequest

@@ -21,8 +21,6 @@ type peer struct {
 	control []controlMsg   // short messages of the engine's own, sent before the queue goes on
 	outErr  Class          // why no ring could be made, OK if none was tried
 	single  singleState
-	far     ringq.Distance // how to write staging blocks
-	lines   uint64         // staged so far
 
 	// From the peer.
 	in     ringq.Consumer // nil until the peer has opened a ring to this rank

@@ -15,6 +15,8 @@ const (
 	// reapEvery is how many passes lie between two looks at the staging
 	// blocks that wait for their receivers.
 	reapEvery = 64
+	// reapPerLook is how many blocks such a look takes in, each a cache miss.
+	reapPerLook = 16
 	// trimEvery is how many passes lie between two looks for pool memory to
 	// give back.
 	trimEvery = 1 << 12
@@ -139,7 +141,7 @@ func (e *Endpoint) stepStaged() (moved bool) {
 		}
 	}
 	if len(e.blocks) > 0 && e.passes%reapEvery == 0 {
-		e.reap()
+		e.reap(reapPerLook)
 	}
 	return moved
 }

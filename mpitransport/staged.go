@@ -20,9 +20,9 @@ const (
 	stageChunk = 32 << 10
 	// windowSize is the circle used for a message beyond what may be staged.
 	windowSize = 1 << 20
-	// stageWarm is how many lines are staged for a peer before it counts how
-	// long that takes: by then most pages of the blocks have been used before.
-	stageWarm = 4 << 20 / line
+	// reapPerBlock is how many blocks are looked at whenever one is taken, each
+	// a cache miss.
+	reapPerBlock = 2
 	// stepLimit bounds the bytes copied for one message in one progress pass,
 	// so that the others move too.
 	stepLimit = 1 << 20
@@ -54,8 +54,11 @@ func (b *outBlock) rts() rts {
 // rank's share of it is used up.
 func (e *Endpoint) takeBlock(r *Request) bool {
 	size := roundLine(max(r.bytes, 1))
+	// Blocks are looked at in turn, so that about as many come back as are
+	// taken and memory that is still in the caches is used again.
+	e.reap(reapPerBlock)
 	if e.staged+size > e.cfg.StageLimit {
-		e.reap()
+		e.reap(len(e.blocks))
 	}
 	if e.staged+size > e.cfg.StageLimit {
 		size = min(size, windowSize)
@@ -116,12 +119,8 @@ func (e *Endpoint) stepStagedOut(r *Request) (moved bool) {
 func (e *Endpoint) stageIn(dst unsafe.Pointer, r *Request, from, n int64) {
 	switch {
 	case r.contig:
-		p := r.peer
-		v := p.far.Start(p.lines, int(n))
-		v.CopyIn(dst, ptrAt(r.ptr, from), int(n))
-		v.Fence()
-		p.lines += uint64(n) / line
-		p.far.Stop(int(n) / line)
+		e.stream.CopyIn(dst, ptrAt(r.ptr, from), int(n))
+		e.stream.Fence()
 	case e.coherent:
 		r.typ.Pack(dst, r.buf, r.count, from, n)
 	default:
@@ -144,19 +143,22 @@ func (e *Endpoint) readConsumed(b *outBlock) {
 	b.matched = b.matched || matched
 }
 
-// reap frees the blocks that their receivers have emptied.
-func (e *Endpoint) reap() (freed bool) {
-	keep := e.blocks[:0]
-	for _, b := range e.blocks {
+// reap looks at the next n blocks in turn and frees those that their receivers
+// have emptied.
+func (e *Endpoint) reap(n int) (freed bool) {
+	for n = min(n, len(e.blocks)); n > 0; n-- {
+		if e.nextReap >= len(e.blocks) {
+			e.nextReap = 0
+		}
+		b := e.blocks[e.nextReap]
 		if e.readConsumed(b); b.consumed == b.total && b.matched {
 			e.freeBlock(b)
+			e.blocks = removeAt(e.blocks, e.nextReap)
 			freed = true
 		} else {
-			keep = append(keep, b)
+			e.nextReap++
 		}
 	}
-	clear(e.blocks[len(keep):])
-	e.blocks = keep
 	return freed
 }
 

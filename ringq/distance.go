@@ -6,75 +6,80 @@ import (
 	"cmpi/flush"
 )
 
-// Distance finds out whether the consumer's cache is near or far in coherent
-// memory, and with that how runs of lines are written. Storing to a line that
-// the consumer's core has read takes the line over from it: a few ns where the
-// two share a cache, 30 ns and more where they don't (another core complex,
-// another socket). There it is faster to write past both caches with streaming
-// stores, although the consumer then reads from memory (a message of 4 KiB
-// between two core complexes: 1.0 instead of 2.8 µs). Which of the two holds
-// can't be read from the CPU's description inside a virtual machine, so the
-// producer times its first runs.
+// Distance chooses how runs of lines are written in coherent memory. Storing to
+// a line that the consumer's core has read takes the line over from it: a few ns
+// where the two share a cache, 20 ns and more where they don't (another core
+// complex, another socket). There it is faster to write past both caches with
+// streaming stores, although the consumer then reads from memory (2 KiB between
+// two core complexes: 1.0 instead of 1.6 µs, 16 KiB: 2.5 instead of 9.2 µs). Very
+// long runs are better streamed in any case, since they would drive everything
+// else out of the caches. Which of the two holds can't be read from the CPU's
+// description inside a virtual machine, and a rank may be moved to another core,
+// so the producer times a run now and then.
 type Distance struct {
 	near   *flush.View // ordinary stores
 	stream *flush.View // streaming stores
-	use    *flush.View // for runs of at least farLines
-	first  uint64      // position from which lines have been read before
 	begun  time.Time   // of the run being timed; zero when none is
-	votes  int         // runs timed
-	far    int         // of which were slow
+	runs   uint        // that might have been timed
+	score  int         // far runs less near ones, between -surest and surest
 }
 
 const (
-	// farLines is the shortest run that is streamed; a shorter one ends before
-	// the stores' latency matters.
-	farLines = 4
-	// timedLines is the shortest run that is timed: beside it the two clock
-	// readings (about 50 ns each) don't count.
-	timedLines = 16
-	// farVotes is how many runs are timed. The majority decides, so that an
-	// interrupt doesn't.
-	farVotes = 15
-	// farTime per line separates a shared cache (2-6 ns seen) from a foreign
-	// one (25-60 ns seen).
-	farTime = 15 * time.Nanosecond
+	// streamMin is the shortest run in bytes that is streamed: a shorter one
+	// ends before the stores' latency matters.
+	streamMin = 448
+	// nearMax is the longest run in bytes that is ever written with ordinary
+	// stores.
+	nearMax = 4 << 10
+	// surest bounds the score; from sure on, only one run in retime is timed.
+	surest, sure = 6, 3
+	retime       = 64
+	// A run that takes longer than farFixed and farLine for each line is far.
+	// Seen: 2-6 ns per line where a cache is shared, 20-60 ns where not. Reading
+	// the clock twice and waiting for the stores takes about farFixed.
+	farFixed = 60 * time.Nanosecond
+	farLine  = 12 * time.Nanosecond
 )
 
-// Init prepares d for writes through v. The first writes, of so many lines, are
-// not timed: the reader hasn't read those lines yet, or their pages are new.
-func (d *Distance) Init(v *flush.View, first uint64) {
-	d.near, d.stream, d.use = v, v.Streaming(), v
-	d.first = first
-	if d.stream == v {
-		d.votes = farVotes // nothing to choose
-	}
-}
+// Init prepares d for writes through v.
+func (d *Distance) Init(v *flush.View) { d.near, d.stream = v, v.Streaming() }
 
-// Start gives the view to write a run of n bytes with, the first of which is
-// number pos of all lines written.
-func (d *Distance) Start(pos uint64, n int) *flush.View {
-	if n < farLines*flush.LinePayload {
+// Start gives the view to write a run of n bytes with.
+func (d *Distance) Start(n int) *flush.View {
+	if n < streamMin || d.stream == d.near {
 		return d.near
 	}
-	if d.votes < farVotes && pos >= d.first && n >= timedLines*flush.LinePayload {
-		d.begun = time.Now()
+	if n > nearMax {
+		return d.stream
 	}
-	return d.use
+	d.runs++
+	if -sure < d.score && d.score < sure || d.runs%retime == 0 {
+		d.begun = time.Now()
+		return d.near
+	}
+	if d.score > 0 {
+		return d.stream
+	}
+	return d.near
 }
 
-// Stop ends the run that Start began; it gives 1 when long runs are streamed
-// from now on, else 0.
-func (d *Distance) Stop(lines int) uint64 {
-	if !d.begun.IsZero() {
-		if time.Since(d.begun) > time.Duration(lines)*farTime {
-			d.far++
-		}
-		d.begun = time.Time{}
-		if d.votes++; d.votes == farVotes && d.far > farVotes/2 {
-			d.use = d.stream
-		}
+// Stop ends the run of so many lines that Start gave v for, once it is written.
+func (d *Distance) Stop(v *flush.View, lines int) {
+	if d.begun.IsZero() {
+		return
 	}
-	if d.use == d.near {
+	v.FullFence()
+	if time.Since(d.begun) > farFixed+time.Duration(lines)*farLine {
+		d.score = min(d.score+1, surest)
+	} else {
+		d.score = max(d.score-1, -surest)
+	}
+	d.begun = time.Time{}
+}
+
+// Far is 0 when the consumer is known to be near, else 1.
+func (d *Distance) Far() uint64 {
+	if d.stream == d.near || d.score <= -sure {
 		return 0
 	}
 	return 1

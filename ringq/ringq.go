@@ -17,11 +17,11 @@
 //
 // # Region of a Line ring
 //
-//	offset 0          64                              64+64*lines
-//	       +----------+---------+---------+-- ... --+---------+
-//	       | credit   | line 0  | line 1  |         | line n-1|
-//	       +----------+---------+---------+-- ... --+---------+
-//	 writer: consumer   producer
+//	offset 0        64      128      192      256                        128+64*(64+lines)
+//	       +--------+-------+--------+-------+--------+- ... -+---------+- ... -+---------+
+//	       | credit | empty | line 0 | empty | line 1 |       | line 64 |       | line n-1|
+//	       +--------+-------+--------+-------+--------+- ... -+---------+- ... -+---------+
+//	 writer: consumer        producer
 //
 //	one line:  0                                         56        64
 //	           +-----------------------------------------+---------+
@@ -34,6 +34,22 @@
 // stale copy that a prefetcher left in the cache, or zeros, is not there yet.
 // The first line of a message holds the 16-byte Header and up to 40 payload
 // bytes, the following ones 56 payload bytes each.
+//
+// # Laps
+//
+// The first 64 lines are the express lines, one in each pair of lines that a
+// CPU may fetch together; only first lines of messages stand there, the others
+// come behind them. Usually the producer goes on to the end of the ring and
+// then begins again. But while the consumer keeps up, and where the next
+// message would otherwise lie across the end, a bit in the header of a message
+// says that a new lap begins behind it: then both sides work on a few lines that
+// stay in their first-level caches. Rings of fewer than 256 lines have neither
+// express lines nor short laps.
+//
+// The consumer publishes how many lines it has read (the credit) after 32 lines
+// at the ring's begin, a quarter of the ring further on, and at each lap's end.
+// In a lap, line i may be written when all of the lap before up to line i, and
+// so everything older, has been read.
 //
 // In coherent memory, where stores become visible in program order, only the
 // first line of a message needs a word, and it is written last; the following
@@ -67,8 +83,9 @@ const (
 	tagShift = lenBits
 
 	// denseFlag in the first header word, the top bit of the kind, marks a
-	// dense message.
+	// dense message; lapFlag below it the last message of a lap.
 	denseFlag = 1 << 63
+	lapFlag   = 1 << 62
 )
 
 // MaxTag is the largest tag a header can carry (28 bits, what MPICH offers).
@@ -76,7 +93,7 @@ const MaxTag = 1<<(64-lenBits) - 1
 
 // Header is the envelope of one message.
 type Header struct {
-	Kind uint8  // what the message is, for the layer above; below 128
+	Kind uint8  // what the message is, for the layer above; below 64
 	Ctx  uint64 // context id of the communicator, below 2^56
 	Tag  uint32 // at most MaxTag
 	Len  uint64 // payload bytes of the message in the ring, at most MaxLen
@@ -153,8 +170,7 @@ func (k Kind) String() string {
 
 // DefaultSeqBits is the width of the running line number in a line's word.
 // 2^40 lines of 56 bytes are 61 TB through one ring before a word returns, and
-// a word is only ever compared with the one of the line that stood in the same
-// place one lap before.
+// every line is written anew at least once in half that many.
 const DefaultSeqBits = 40
 
 // Config describes a ring. Both ends must be given the same values.
@@ -206,7 +222,10 @@ func (c Config) Size() int {
 	if c.Kind == Cell {
 		return cellRegion(c.Lines)
 	}
-	return creditSpan + c.Lines*flush.LineSize
+	if c.SeqBits == 0 {
+		c.SeqBits = DefaultSeqBits
+	}
+	return creditSpan + (c.Lines+int(c.express()))*flush.LineSize
 }
 
 // NewProducer makes the sending end of the ring at region, an address in v's

@@ -59,6 +59,7 @@ var modes = []flush.Mode{flush.Coherent, flush.Flush, flush.Uncached, flush.Emul
 var configs = []Config{
 	{Kind: Line, Lines: 8, SeqBits: 4, Key: 0xabcdef0123456789},
 	{Kind: Line, Lines: 64, SeqBits: 7, Key: 1 << 50},
+	{Kind: Line, Lines: 256, SeqBits: 10, Key: 1 << 50},
 	{Kind: Line, Lines: 1024},
 	{Kind: Cell, Lines: 256},
 }
@@ -225,7 +226,7 @@ func TestConfigErrors(t *testing.T) {
 // nothing.
 func TestHostileCredit(t *testing.T) {
 	c := Config{Lines: 8, SeqBits: 4}
-	for _, claim := range []uint64{1 << 63, 9, ^uint64(0)} {
+	for _, claim := range []uint64{1 << 63, 3, 17, ^uint64(0)} { // lines are counted from 8
 		p, _, mem := ends(t, flush.Coherent, c, 1)
 		n := 0
 		for ; n < 100; n++ {
@@ -263,7 +264,7 @@ func TestNoAllocation(t *testing.T) {
 // and lengths say.
 func FuzzConsumer(f *testing.F) {
 	c := Config{Lines: 8, SeqBits: 4, Key: 7 << 40}
-	word := (&LineState{Key: c.Key | 1<<63, Seq: 15})
+	word := newLineState(nil, c)
 	good := make([]byte, 8*flush.LineSize)
 	for i := range 8 {
 		binary.LittleEndian.PutUint64(good[i*flush.LineSize+flush.LinePayload:], word.word(uint64(i)))

@@ -6,33 +6,6 @@
 struct cmpi_fast cmpi_fast = {.looks = 1, .next = 1};
 uint32_t cmpi_fast_pending;
 
-// Bytes from the line behind the first up to the ring's end, at most n.
-static uint64_t run(const struct cmpi_line_state *s, uint64_t n)
-{
-	uint64_t left = (s->mask + 1 - ((s->pos + 1) & s->mask)) * CMPI_LINE;
-	return n < left ? n : left;
-}
-
-void cmpi_fast_put_dense(struct cmpi_line_state *s, const char *buf, uint64_t n)
-{
-	uint64_t first = run(s, n);
-	memcpy(cmpi_line(s, s->pos + 1), buf, first);
-	if (first < n)
-		memcpy(s->lines, buf + first, n - first);
-	// The last line must not keep the word of an earlier lap (ringq putDense).
-	uint64_t tail = n % CMPI_LINE;
-	if (tail > 0 && tail <= CMPI_LINE_WORD)
-		memset(cmpi_line(s, s->pos + 1 + n / CMPI_LINE) + CMPI_LINE_WORD, 0, 8);
-}
-
-void cmpi_fast_get_dense(struct cmpi_line_state *s, char *buf, uint64_t n)
-{
-	uint64_t first = run(s, n);
-	memcpy(buf, cmpi_line(s, s->pos + 1), first);
-	if (first < n)
-		memcpy(buf + first, s->lines, n - first);
-}
-
 // Hands all noted receives to the engine, the finished ones as such.
 void cmpi_fast_hand_over(void)
 {

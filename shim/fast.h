@@ -25,7 +25,7 @@
 // mpitransport.FastRequest (fast_test.go compares them).
 struct cmpi_line_state {
 	char *lines;
-	uint64_t pos, limit, mask, key, seq, open, far;
+	uint64_t pos, start, limit, check, total, express, key, seq, open, far;
 };
 
 struct cmpi_fast_peer {
@@ -41,8 +41,8 @@ struct cmpi_fast_request {
 };
 enum { CMPI_FREE, CMPI_LAZY, CMPI_DONE, CMPI_ENGINE };
 
-_Static_assert(sizeof(struct cmpi_line_state) == 64 && offsetof(struct cmpi_line_state, far) == 56, "as fast_test.go says");
-_Static_assert(sizeof(struct cmpi_fast_peer) == 144 && offsetof(struct cmpi_fast_peer, out_busy) == 128, "as fast_test.go says");
+_Static_assert(sizeof(struct cmpi_line_state) == 88 && offsetof(struct cmpi_line_state, far) == 80, "as fast_test.go says");
+_Static_assert(sizeof(struct cmpi_fast_peer) == 192 && offsetof(struct cmpi_fast_peer, out_busy) == 176, "as fast_test.go says");
 _Static_assert(sizeof(struct cmpi_fast_request) == 40 && offsetof(struct cmpi_fast_request, bytes) == 32, "as fast_test.go says");
 
 // The header of package ringq: kind and context id, tag and length.
@@ -52,15 +52,19 @@ _Static_assert(sizeof(struct cmpi_fast_request) == 40 && offsetof(struct cmpi_fa
 #define CMPI_LINE_INLINE (CMPI_LINE_WORD - CMPI_LINE_HEADER)
 #define CMPI_KIND_EAGER (1ull << 56) // mpitransport.FastKind
 #define CMPI_DENSE (1ull << 63)
+#define CMPI_LAP (1ull << 62)
+#define CMPI_CREDIT (2 * CMPI_LINE) // the credit word's distance before line 0
 #define CMPI_TAG_SHIFT 36
 #define CMPI_TAG_MAX ((1 << 28) - 1)
 
-// Messages up to this many bytes: beyond, a call into Go no longer counts
-// beside the copy.
-#define CMPI_FAST_MAX 1024
+// Messages up to this many bytes: beyond, the engine streams them past the cache
+// (ringq.Distance).
+#define CMPI_FAST_MAX 4096
 // Messages up to this many bytes where the engine streams longer ones past a
-// far cache.
-#define CMPI_FAST_FAR 200
+// far cache, or doesn't know yet (ringq.Distance). Of those to a near one it
+// gets some, to see whether it still is.
+#define CMPI_FAST_FAR 448
+#define CMPI_FAST_SOME(pos) (((pos) & 511) < 16)
 
 #define CMPI_FAST_REQUESTS 256 // ids 1 to 255; mpitransport.FastRequests
 
@@ -96,9 +100,9 @@ static inline struct cmpi_fast_peer *cmpi_fast_peer(struct cmpi_comm *c, int ran
 	return c->peers[rank];
 }
 
-static inline char *cmpi_line(const struct cmpi_line_state *s, uint64_t pos)
+static inline char *cmpi_line(const struct cmpi_line_state *s, uint64_t place)
 {
-	return s->lines + (pos & s->mask) * CMPI_LINE;
+	return s->lines + (place < s->express ? 2 * place : place + s->express) * CMPI_LINE;
 }
 
 // How many lines a message of n bytes takes behind its first.
@@ -107,10 +111,41 @@ static inline uint64_t cmpi_fast_lines(uint64_t n)
 	return n <= CMPI_LINE_INLINE ? 0 : (n - CMPI_LINE_INLINE + CMPI_LINE - 1) / CMPI_LINE;
 }
 
-// Copies the bytes of a message that stand behind its first line, n > 0 of
-// them, between buf and the ring, which may end in the middle.
-void cmpi_fast_put_dense(struct cmpi_line_state *s, const char *buf, uint64_t n);
-void cmpi_fast_get_dense(struct cmpi_line_state *s, char *buf, uint64_t n);
+// The place of a message's second line, which never is an express line; that
+// behind the first if it has only one.
+static inline uint64_t cmpi_fast_second(const struct cmpi_line_state *s, uint64_t place, uint64_t more)
+{
+	return more > 0 && place + 1 < s->express ? s->express : place + 1;
+}
+
+// Writes the n bytes of a message that stand behind its first line.
+static inline void cmpi_fast_put_dense(char *lines, const char *buf, uint64_t n)
+{
+	memcpy(lines, buf, n);
+	// The last line must not keep the word of an earlier lap (ringq putDense).
+	uint64_t tail = n % CMPI_LINE;
+	if (tail > 0 && tail <= CMPI_LINE_WORD)
+		memset(lines + (n - tail) + CMPI_LINE_WORD, 0, 8);
+}
+
+static inline void cmpi_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+// Asks for a line that is about to be written.
+static inline void cmpi_want(char *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
 
 // Sends count elements at buf if that is a fast path's message and the ring has
 // room; else 0.
@@ -121,11 +156,11 @@ static inline int cmpi_fast_send(struct cmpi_comm *c, const void *buf, int64_t c
 	if (p == NULL || n > CMPI_FAST_MAX || (uint32_t)tag > CMPI_TAG_MAX || (buf == NULL && n > 0))
 		return 0;
 	struct cmpi_line_state *s = &p->out;
-	uint64_t more = cmpi_fast_lines(n);
-	if (s->lines == NULL || p->out_busy != 0 || s->open != 0 || s->limit - s->pos <= more ||
-	    more > s->mask / 2 || (s->far && n > CMPI_FAST_FAR))
+	uint64_t more = cmpi_fast_lines(n), place = s->pos - s->start, second = cmpi_fast_second(s, place, more);
+	if (s->lines == NULL || p->out_busy != 0 || s->open != 0 || second + more > s->limit || s->pos + 1 + more > s->check ||
+	    (n > CMPI_FAST_FAR && (s->far || CMPI_FAST_SOME(s->pos))))
 		return 0;
-	char *line = cmpi_line(s, s->pos);
+	char *line = cmpi_line(s, place);
 	uint64_t header[2] = {CMPI_KIND_EAGER | c->context, (uint64_t)tag << CMPI_TAG_SHIFT | n};
 	if (n == 8) {
 		memcpy(line + CMPI_LINE_HEADER, buf, 8);
@@ -134,11 +169,12 @@ static inline int cmpi_fast_send(struct cmpi_comm *c, const void *buf, int64_t c
 	} else {
 		header[0] |= CMPI_DENSE;
 		memcpy(line + CMPI_LINE_HEADER, buf, CMPI_LINE_INLINE);
-		cmpi_fast_put_dense(s, (const char *)buf + CMPI_LINE_INLINE, n - CMPI_LINE_INLINE);
+		cmpi_fast_put_dense(cmpi_line(s, second), (const char *)buf + CMPI_LINE_INLINE, n - CMPI_LINE_INLINE);
 	}
 	memcpy(line, header, sizeof header);
 	// The word goes last: it says that the rest is there.
 	atomic_store_explicit((_Atomic uint64_t *)(line + CMPI_LINE_WORD), s->key | (s->pos & s->seq), memory_order_release);
+	s->start += place + 1 - second;
 	s->pos += 1 + more;
 	return 1;
 }
@@ -151,20 +187,30 @@ static inline int64_t cmpi_fast_take(struct cmpi_comm *c, struct cmpi_fast_peer 
 	struct cmpi_line_state *s = &p->in;
 	if (s->lines == NULL || p->in_busy != 0 || s->open != 0 || c->waiting != 0)
 		return -1;
-	const char *line = cmpi_line(s, s->pos);
+	uint64_t place = s->pos - s->start;
+	if (place >= s->total)
+		return -1;
+	const char *line = cmpi_line(s, place);
 	uint64_t want = s->key | (s->pos & s->seq);
-	while (atomic_load_explicit((const _Atomic uint64_t *)(line + CMPI_LINE_WORD), memory_order_acquire) != want)
+	while (atomic_load_explicit((const _Atomic uint64_t *)(line + CMPI_LINE_WORD), memory_order_acquire) != want) {
 		if (--looks <= 0)
 			return -1;
+		// Looks in rapid succession would take the line from the sender
+		// before it has written all of it.
+		cmpi_pause();
+	}
+	// An answer is likely: its line is with the peer, who had it last.
+	cmpi_want(cmpi_line(&p->out, p->out.pos - p->out.start));
 	// Read once, then checked, then used: the line is the peer's.
 	uint64_t header[2];
 	memcpy(header, line, sizeof header);
 	uint64_t n = header[1] & ((1ull << CMPI_TAG_SHIFT) - 1);
-	uint64_t more = header[0] & CMPI_DENSE ? cmpi_fast_lines(n) : 0;
+	uint64_t more = header[0] & CMPI_DENSE ? cmpi_fast_lines(n) : 0, second = cmpi_fast_second(s, place, more);
 	*got = (int)(header[1] >> CMPI_TAG_SHIFT);
-	if ((header[0] & ~CMPI_DENSE) != (CMPI_KIND_EAGER | c->context) || n > size || (tag != *got && tag != MPICH_ANY_TAG))
+	if ((header[0] & ~(CMPI_DENSE | CMPI_LAP)) != (CMPI_KIND_EAGER | c->context) || n > size ||
+	    (tag != *got && tag != MPICH_ANY_TAG))
 		return -1;
-	if (n > CMPI_LINE_INLINE && (more == 0 || n > CMPI_FAST_MAX || more > s->mask))
+	if (n > CMPI_LINE_INLINE && (more == 0 || n > CMPI_FAST_MAX || second + more > s->total))
 		return -1;
 	if (n == 8) {
 		memcpy(buf, line + CMPI_LINE_HEADER, 8);
@@ -172,12 +218,16 @@ static inline int64_t cmpi_fast_take(struct cmpi_comm *c, struct cmpi_fast_peer 
 		memcpy(buf, line + CMPI_LINE_HEADER, n);
 	} else {
 		memcpy(buf, line + CMPI_LINE_HEADER, CMPI_LINE_INLINE);
-		cmpi_fast_get_dense(s, buf + CMPI_LINE_INLINE, n - CMPI_LINE_INLINE);
+		memcpy(buf + CMPI_LINE_INLINE, cmpi_line(s, second), n - CMPI_LINE_INLINE);
 	}
+	s->start += place + 1 - second;
 	s->pos += 1 + more;
-	// As ringq gives credit: by quarters of the ring, in the line before it.
-	if (s->pos - s->limit >= (s->mask + 1) / 4) {
-		atomic_store_explicit((_Atomic uint64_t *)(s->lines - CMPI_LINE), s->pos, memory_order_release);
+	// As ringq gives credit: often in short laps, and at each lap's end.
+	uint64_t batch = s->express > 0 && place < 4 * s->express ? s->express / 2 : s->total / 4;
+	if (header[0] & CMPI_LAP)
+		s->start = s->pos;
+	if ((header[0] & CMPI_LAP) || s->pos - s->limit >= batch) {
+		atomic_store_explicit((_Atomic uint64_t *)(s->lines - CMPI_CREDIT), s->pos, memory_order_release);
 		s->limit = s->pos;
 	}
 	return (int64_t)n;

@@ -17,12 +17,13 @@ func TestFastLayout(t *testing.T) {
 		name     string
 		go_, inC uintptr
 	}{
-		{"line_state.pos", unsafe.Offsetof(s.Pos), 8}, {"line_state.limit", unsafe.Offsetof(s.Limit), 16},
-		{"line_state.mask", unsafe.Offsetof(s.Mask), 24}, {"line_state.key", unsafe.Offsetof(s.Key), 32},
-		{"line_state.seq", unsafe.Offsetof(s.Seq), 40}, {"line_state.open", unsafe.Offsetof(s.Open), 48},
-		{"line_state.far", unsafe.Offsetof(s.Far), 56},
-		{"peer.in", unsafe.Offsetof(p.In), 64}, {"peer.out_busy", unsafe.Offsetof(p.OutBusy), 128},
-		{"peer.in_busy", unsafe.Offsetof(p.InBusy), 136}, {"sizeof peer", unsafe.Sizeof(p), 144},
+		{"line_state.pos", unsafe.Offsetof(s.Pos), 8}, {"line_state.start", unsafe.Offsetof(s.Start), 16},
+		{"line_state.limit", unsafe.Offsetof(s.Limit), 24}, {"line_state.check", unsafe.Offsetof(s.Check), 32},
+		{"line_state.total", unsafe.Offsetof(s.Total), 40}, {"line_state.express", unsafe.Offsetof(s.Express), 48},
+		{"line_state.key", unsafe.Offsetof(s.Key), 56}, {"line_state.seq", unsafe.Offsetof(s.Seq), 64},
+		{"line_state.open", unsafe.Offsetof(s.Open), 72}, {"line_state.far", unsafe.Offsetof(s.Far), 80},
+		{"peer.in", unsafe.Offsetof(p.In), 88}, {"peer.out_busy", unsafe.Offsetof(p.OutBusy), 176},
+		{"peer.in_busy", unsafe.Offsetof(p.InBusy), 184}, {"sizeof peer", unsafe.Sizeof(p), 192},
 		{"request.source", unsafe.Offsetof(r.Source), 4}, {"request.tag", unsafe.Offsetof(r.Tag), 8},
 		{"request.comm", unsafe.Offsetof(r.Comm), 12}, {"request.buf", unsafe.Offsetof(r.Buf), 16},
 		{"request.size", unsafe.Offsetof(r.Size), 24}, {"request.bytes", unsafe.Offsetof(r.Bytes), 32},
