@@ -15,7 +15,7 @@ import (
 // TestAccumulateCounts: all ranks add to the same elements at one time, of every
 // integer and floating-point width, aligned and not, and nothing is lost.
 func TestAccumulateCounts(t *testing.T) {
-	const n, rounds = 4, 25
+	const n, rounds = 4, 12
 	kinds := []Elem{Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Float32, Float64, Complex64, Complex128, LongDouble}
 	eachShape(t, n, func(t *testing.T, j *job) {
 		j.run(func(w *Window, barrier func()) error {

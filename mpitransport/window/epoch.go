@@ -88,7 +88,7 @@ func (w *Window) Fence(a Assert) Class {
 	if a&NoStore == 0 || w.cfg.Shared {
 		w.dropDirect(w.rank)
 	}
-	w.pending = false
+	w.settled()
 	w.publish(w.lay.rankLine(w.rank)+fenceAt, seq)
 	if c := w.awaitFence(seq); c != OK {
 		return c

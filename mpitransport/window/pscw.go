@@ -140,7 +140,7 @@ func (w *Window) Complete() Class {
 		}
 		p.completed[t]++
 	}
-	w.pending = false
+	w.settled()
 	w.advance(w.lay.completeWord(w.rank, 0), p.completed, p.targets)
 	p.access = false
 	return OK

@@ -48,8 +48,15 @@ func (w *Window) settle() {
 	if w.known && !w.pending {
 		return
 	}
-	w.pending = false
+	w.settled()
 	w.v.FullFence()
+}
+
+// settled notes that all data is visible, or about to be.
+func (w *Window) settled() {
+	if w.known {
+		w.pending = false
+	}
 }
 
 // stored notes that this rank has changed data that others must see.
