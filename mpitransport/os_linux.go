@@ -1,7 +1,9 @@
 package mpitransport
 
 import (
+	"errors"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -82,4 +84,14 @@ func (v *iovecs) copy(call uintptr, pid uint32, local unsafe.Pointer, addr uint6
 		uintptr(unsafe.Pointer(&v.remote)), 1, 0)
 	v.local.Base = nil
 	return errno == 0 && int(got) == n
+}
+
+// processRuns reports whether a process of this pid namespace still runs.
+func processRuns(pid uint32) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.FormatUint(uint64(pid), 10) + "/stat")
+	if errors.Is(err, os.ErrNotExist) {
+		// Without /proc the signal 0 tells; it is blind for zombies.
+		return unix.Kill(int(pid), 0) != unix.ESRCH
+	}
+	return err != nil || runs(stat)
 }
