@@ -50,8 +50,14 @@ var allRanks = []int{2, 3, 4, 8}
 type program struct {
 	name string
 	args map[mode][]string
-	exit int // the exit code of success, when that isn't 0 with a line "OK name"
+	exit int          // the exit code of success, when that isn't 0 with a line "OK name"
+	most map[mode]int // the largest number of ranks, where more don't work or take too long
 }
+
+// pairsOnly is for programs of one-sided communication: the host MPI's ranks
+// spin while they wait for each other's progress, for minutes when there are more
+// of them than processors, and MPICH 4.0's fetch-and-op loses updates of three.
+var pairsOnly = map[mode]int{native: 2}
 
 var list = []program{
 	{name: "ring"},
@@ -75,6 +81,16 @@ var list = []program{
 	{name: "fortran_mpif"},
 	{name: "fortran_mpi"},
 	{name: "fortran_f08"},
+	{name: "rma_halo", most: pairsOnly, args: map[mode][]string{native: {"round=64"}}},
+	{name: "rma_hash", most: pairsOnly},
+	{name: "rma_counter", most: pairsOnly},
+	{name: "rma_queue", most: pairsOnly},
+	{name: "rma_types", most: pairsOnly, args: map[mode][]string{native: {"round=64"}}},
+	{name: "rma_ops", most: pairsOnly},
+	{name: "rma_shared", most: pairsOnly},
+	{name: "rma_errors", most: pairsOnly, args: map[mode][]string{native: {"strict=0"}}},
+	{name: "rma_windows", most: pairsOnly, args: map[mode][]string{"emulate": {"windows=5", "bytes=100000"}}},
+	{name: "rma_fortran", most: pairsOnly},
 }
 
 // paths are the files that the tests need.
@@ -125,6 +141,9 @@ func TestPrograms(t *testing.T) {
 						counts = allRanks
 					}
 					for _, n := range counts {
+						if most := prog.most[m.mode]; most > 0 && n > most {
+							continue
+						}
 						t.Run(strconv.Itoa(n), func(t *testing.T) { p.run(t, prog, m.mode, n) })
 					}
 				})
