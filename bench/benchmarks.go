@@ -29,6 +29,15 @@ const (
 	InitTime = "init"
 	Memory   = "memory"
 	maxBytes = 4 << 20 // largest message
+
+	PutFlush        = "put-flush"
+	GetFlush        = "get-flush"
+	FetchAndOp      = "fop-flush"
+	CompareAndSwap  = "cas-flush"
+	PutBW           = "put_bw-flush"
+	GetBW           = "get_bw-flush"
+	GetMultiBW      = "get_multi-bw"
+	GetMultiLatency = "get_multi-latency"
 )
 
 // Benchmark is one program and how its output is read.
@@ -42,18 +51,63 @@ type Benchmark struct {
 	osu string
 	// column of the output's table that holds the value; the first is the size.
 	column int
+	// sync and op are the program's options of these names; "" for two-sided
+	// programs. OSU has a program for each op.
+	sync, op string
 }
 
 // benchmarks are all there are, in the order in which they are shown.
 var benchmarks = []Benchmark{
-	{Latency, "one-way latency", Microseconds, "latency", "osu_latency", 1},
-	{BW, "bandwidth, window 64", MBPerSecond, "bw", "osu_bw", 1},
-	{BiBW, "bidirectional bandwidth, window 64", MBPerSecond, "bibw", "osu_bibw", 1},
-	{MsgRate, "message rate, window 64", MessagesPerSec, "mbw_mr", "osu_mbw_mr", 2},
-	{NetPIPE, "NetPIPE (NPmpich2), one-way time", Microseconds, "", "", 1},
-	{InitTime, "time in MPI_Init, slowest rank", Milliseconds, "startup", "", 1},
-	{Memory, "resident memory, largest rank, after a message to each other", MiB, "startup", "", 2},
+	{Latency, "one-way latency", Microseconds, "latency", "osu_latency", 1, "", ""},
+	{BW, "bandwidth, window 64", MBPerSecond, "bw", "osu_bw", 1, "", ""},
+	{BiBW, "bidirectional bandwidth, window 64", MBPerSecond, "bibw", "osu_bibw", 1, "", ""},
+	{MsgRate, "message rate, window 64", MessagesPerSec, "mbw_mr", "osu_mbw_mr", 2, "", ""},
+	{NetPIPE, "NetPIPE (NPmpich2), one-way time", Microseconds, "", "", 1, "", ""},
+	oneSided(PutFlush, "put", "flush"),
+	oneSided(GetFlush, "get", "flush"),
+	oneSided("put-lock", "put", "lock"),
+	oneSided("get-lock", "get", "lock"),
+	oneSided("put-fence", "put", "fence"),
+	oneSided("get-fence", "get", "fence"),
+	oneSided("put-pscw", "put", "pscw"),
+	oneSided("get-pscw", "get", "pscw"),
+	oneSided("acc-flush", "acc", "flush"),
+	oneSided("get_acc-flush", "get_acc", "flush"),
+	oneSided(FetchAndOp, "fop", "flush"),
+	oneSided(CompareAndSwap, "cas", "flush"),
+	{PutBW, "put bandwidth under flush, window 64", MBPerSecond, "rma_bw", "osu_put_bw", 1, "flush", "put"},
+	{GetBW, "get bandwidth under flush, window 64", MBPerSecond, "rma_bw", "osu_get_bw", 1, "flush", "get"},
+	{"put_bw-pscw", "put bandwidth under post/start/complete/wait, window 64", MBPerSecond, "rma_bw", "osu_put_bw", 1, "pscw", "put"},
+	{"get_bw-pscw", "get bandwidth under post/start/complete/wait, window 64", MBPerSecond, "rma_bw", "osu_get_bw", 1, "pscw", "get"},
+	{GetMultiBW, "get bandwidth of all pairs, window 64", MBPerSecond, "rma_multi", "", 1, "flush", "get"},
+	{"get_multi-rate", "gets of all pairs per second, window 64", MessagesPerSec, "rma_multi", "", 2, "flush", "get"},
+	{GetMultiLatency, "get latency with all pairs at work, flush", Microseconds, "rma_multi", "", 3, "flush", "get"},
+	{InitTime, "time in MPI_Init, slowest rank", Milliseconds, "startup", "", 1, "", ""},
+	{Memory, "resident memory, largest rank, after a message to each other", MiB, "startup", "", 2, "", ""},
 }
+
+// oneSided is the latency of an operation under a way to synchronise.
+func oneSided(name, op, sync string) Benchmark {
+	return Benchmark{name, fmt.Sprintf("%s, latency under %s", opTitles[op], syncTitles[sync]), Microseconds,
+		"rma_latency", "osu_" + op + "_latency", 1, sync, op}
+}
+
+var (
+	opTitles = map[string]string{
+		"put": "put", "get": "get", "acc": "accumulate (sum of 4-byte integers)",
+		"get_acc": "get-accumulate (sum of 4-byte integers)",
+		"fop":     "fetch-and-op (sum of 8 bytes)", "cas": "compare-and-swap (8 bytes)",
+	}
+	syncTitles = map[string]string{
+		"flush": "flush", "lock": "lock/unlock", "fence": "fence", "pscw": "post/start/complete/wait",
+	}
+)
+
+// isOneSided says whether the benchmark is about windows.
+func (b Benchmark) isOneSided() bool { return b.sync != "" }
+
+// hasPairs says whether the benchmark runs with any number of pairs of ranks.
+func (b Benchmark) hasPairs() bool { return b.program == "mbw_mr" || b.program == "rma_multi" }
 
 // isStartup says whether the benchmark is run once with many ranks rather than
 // over message sizes; its samples have the number of ranks for a size.
@@ -79,9 +133,16 @@ const startupRanks = 8
 // sizeRange is a range of message sizes, doubling from Min to Max bytes.
 type sizeRange struct{ Min, Max int64 }
 
-// args are the arguments of a benchmark program for one range of sizes.
-func (o Options) args(r sizeRange) []string {
+// args are the arguments of a benchmark program for one range of sizes. OSU's
+// programs know no operations.
+func (o Options) args(b Benchmark, r sizeRange) []string {
 	a := []string{"-m", fmt.Sprintf("%d:%d", r.Min, r.Max)}
+	if b.sync != "" {
+		a = append(a, "-s", b.sync)
+	}
+	if b.op != "" && o.OSUDir == "" && o.OSUDirOpen == "" {
+		a = append(a, "-o", b.op)
+	}
 	if o.Quick {
 		a = append(a, "-i", "100", "-x", "10")
 	}
@@ -89,8 +150,12 @@ func (o Options) args(r sizeRange) []string {
 }
 
 // ranges are the message sizes to measure. Quick runs take one small, one
-// medium and one large size, each in a run of its own.
-func (o Options) ranges() []sizeRange {
+// medium and one large size, each in a run of its own. The atomic operations
+// have one size.
+func (o Options) ranges(b Benchmark) []sizeRange {
+	if b.op == "fop" || b.op == "cas" {
+		return []sizeRange{{smallMessage, smallMessage}}
+	}
 	if o.Quick {
 		return []sizeRange{{8, 8}, {64 << 10, 64 << 10}, {1 << 20, 1 << 20}}
 	}
@@ -123,7 +188,8 @@ func writeSources(dir string) error {
 
 // findOSU looks for an OSU program in the places where its releases have it.
 func findOSU(dir, name string) (string, error) {
-	for _, sub := range []string{"", "pt2pt", "mpi/pt2pt", "mpi/pt2pt/standard", "c/mpi/pt2pt/standard"} {
+	for _, sub := range []string{"", "pt2pt", "mpi/pt2pt", "mpi/pt2pt/standard", "c/mpi/pt2pt/standard",
+		"one-sided", "mpi/one-sided", "c/mpi/one-sided"} {
 		path := filepath.Join(dir, sub, name)
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
 			return path, nil

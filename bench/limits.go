@@ -10,6 +10,9 @@ const (
 	LimitLineFlush = "flagged line ping-pong, flush"
 	LimitMemcpy    = "memcpy"
 	LimitStream    = "streaming copy through, flush"
+	LimitCopyIn    = "memcpy in"
+	LimitCopyOut   = "memcpy out"
+	LimitLineWrite = "bare flushed line write"
 )
 
 // limitStep measures some limits and adds them to the report.
@@ -53,7 +56,7 @@ func (r *Report) addPingPong(name string, s flush.Sample, err error) error {
 
 // addCopies adds what a copy into shared memory and out of it again can reach
 // when a core does each at the same time: the slower of both, repetition by
-// repetition.
+// repetition. For a put or a get, which is one copy, it adds either alone.
 func (r *Report) addCopies(o Options, reps int) error {
 	for size := int64(bulkMin); size <= bulkMax; size *= 2 {
 		if o.Quick && size != bulkMin && size != 1<<20 {
@@ -76,6 +79,10 @@ func (r *Report) addCopies(o Options, reps int) error {
 				limit.Values = append(limit.Values, min(in[i], out[i]))
 			}
 			r.Limits = append(r.Limits, limit)
+			if l.mode == flush.Coherent {
+				r.Limits = append(r.Limits, Limit{Name: LimitCopyIn, Unit: MBPerSecond, Size: size, Values: in},
+					Limit{Name: LimitCopyOut, Unit: MBPerSecond, Size: size, Values: out})
+			}
 		}
 	}
 	return nil
@@ -115,5 +122,21 @@ func (r *Report) addFigure11(o Options, reps int) error {
 		}
 		r.Figure11 = append(r.Figure11, l)
 	}
+	r.addLineWrite()
 	return nil
+}
+
+// addLineWrite adds the fastest way of figure 11 to get one line out of the
+// caches; it is the limit for a put of 8 bytes.
+func (r *Report) addLineWrite() {
+	best := Limit{Name: LimitLineWrite, Unit: Microseconds, Size: smallMessage, Skipped: "no method was measured"}
+	for _, l := range r.Figure11 {
+		if l.Size != flush.LineSize || l.Name == "memset" || len(l.Values) == 0 { // memset leaves it in the cache
+			continue
+		}
+		if best.Values == nil || statOf(l.Values).Median < statOf(best.Values).Median {
+			best.Values, best.Skipped = l.Values, ""
+		}
+	}
+	r.Limits = append(r.Limits, best)
 }

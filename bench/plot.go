@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -21,12 +22,16 @@ var colours = []color.Color{
 	color.RGBA{213, 94, 0, 255},
 }
 
-// WritePlots draws the latency and the bandwidth over the size, each as
-// NAME.svg and NAME.png in dir, and returns the paths.
+// plotted are the benchmarks that are drawn: latency and bandwidth of messages,
+// and those of one-sided communication that the cMPI paper's figures 5 and 6 show.
+var plotted = []string{Latency, BW, PutFlush, GetFlush, PutBW, GetBW}
+
+// WritePlots draws the benchmarks of plotted over the size, each as NAME.svg and
+// NAME.png in dir, and returns the paths.
 func (r *Report) WritePlots(dir string) ([]string, error) {
 	var paths []string
 	for _, b := range r.Benchmarks {
-		if b.Name != Latency && b.Name != BW {
+		if !slices.Contains(plotted, b.Name) {
 			continue
 		}
 		p, err := r.plot(b)

@@ -20,7 +20,7 @@ type Options struct {
 	WorkDir     string   // for programs that are built, and for files they write
 	Repetitions int      // at least 1
 	Quick       bool     // three sizes and few iterations: to try the harness, not to measure
-	Pairs       int      // pairs of ranks of the message rate; 0: one
+	Pairs       int      // pairs of ranks of the message rate and of rma_multi; 0: one
 	Only        []string // names of benchmarks; none: all
 	OSUDir      string   // OSU programs built with MPICH to run instead of ours; "": ours
 	OSUDirOpen  string   // the same built with Open MPI
@@ -128,6 +128,9 @@ func (o Options) prepare(ctx context.Context, r *Report) ([]job, error) {
 			if b.Name == NetPIPE && (v.host.name != mpich.name || v.Name == FlushPaper) {
 				continue // Debian's program is linked with MPICH; the paper's protocol is compared by the others
 			}
+			if b.isOneSided() && v.Name == FlushPaper {
+				continue // windows have no rings
+			}
 			program, built := programs[v.host.name]
 			if !built {
 				var err error
@@ -177,12 +180,12 @@ func (o Options) runJob(ctx context.Context, j job) ([]point, error) {
 		return parseTable(out, j.benchmark.column)
 	}
 	ranks := 2
-	if j.benchmark.Name == MsgRate && o.Pairs > 1 {
+	if j.benchmark.hasPairs() && o.Pairs > 1 {
 		ranks = 2 * o.Pairs
 	}
 	var points []point
-	for _, sizes := range o.ranges() {
-		argv := j.variant.command(o.Library, o.Settings, ranks, append([]string{j.program}, o.args(sizes)...)...)
+	for _, sizes := range o.ranges(j.benchmark) {
+		argv := j.variant.command(o.Library, o.Settings, ranks, append([]string{j.program}, o.args(j.benchmark, sizes)...)...)
 		out, err := start(ctx, o.WorkDir, argv)
 		if err != nil {
 			return nil, err

@@ -12,6 +12,8 @@
  *                fewer, in proportion, but at least FEWEST
  *   -x N         warm-up iterations, likewise
  *   -W N         messages per window
+ *   -s SYNC      one-sided programs: flush, lock, fence or pscw
+ *   -o OP        one-sided programs: the operation (OSU has a program for each)
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -32,6 +34,7 @@ struct bench {
     long min, max;
     long iterations, warmup;
     int window;
+    const char *sync, *op; /* NULL: not for this program */
     int rank, size;
     char *send, *recv; /* max * slots bytes each */
 };
@@ -62,7 +65,7 @@ static inline void bench_init(struct bench *b, int *argc, char ***argv, long slo
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->size);
-    while ((c = getopt(*argc, *argv, "m:i:x:W:")) != -1) {
+    while ((c = getopt(*argc, *argv, "m:i:x:W:s:o:")) != -1) {
         switch (c) {
         case 'm':
             if (sscanf(optarg, "%ld:%ld", &b->min, &b->max) != 2)
@@ -71,7 +74,17 @@ static inline void bench_init(struct bench *b, int *argc, char ***argv, long slo
         case 'i': b->iterations = atol(optarg); break;
         case 'x': b->warmup = atol(optarg); break;
         case 'W': b->window = atoi(optarg); break;
-        default: bench_fail("options: -m MIN:MAX -i ITERATIONS -x WARMUP -W WINDOW");
+        case 's':
+            if (!b->sync)
+                bench_fail("-s is for one-sided programs");
+            b->sync = optarg;
+            break;
+        case 'o':
+            if (!b->op)
+                bench_fail("-o is for one-sided programs");
+            b->op = optarg;
+            break;
+        default: bench_fail("options: -m MIN:MAX -i ITERATIONS -x WARMUP -W WINDOW -s SYNC -o OP");
         }
     }
     if (b->min < 0 || b->max < b->min || b->iterations < 1 || b->warmup < 0 || b->window < 1)

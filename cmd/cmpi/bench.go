@@ -30,7 +30,7 @@ func benchCommand() *cobra.Command {
 		Long: `Runs small unmodified MPI programs natively on MPICH and Open MPI and over the
 library in several modes, interleaved, one rank per core, and prints medians,
 spread, ratios, and whether the targets are met. Beside the tables it writes
-bench.json (every value), bench.md, latency.svg/.png and bw.svg/.png.
+bench.json (every value), bench.md, and plots of latency and bandwidth.
 
 Keep the machine idle while it runs; a full run takes about 15 minutes.`,
 		Args: cobra.NoArgs,
@@ -44,7 +44,7 @@ Keep the machine idle while it runs; a full run takes about 15 minutes.`,
 	fs.BoolVar(&f.strict, "strict", false, "exit with an error if a target is not met")
 	fs.IntVarP(&f.options.Repetitions, "repetitions", "r", 5, "repetitions of everything")
 	fs.BoolVar(&f.options.Quick, "quick", false, "three sizes, few iterations, one repetition: to try the harness, not to measure")
-	fs.IntVar(&f.options.Pairs, "pairs", 1, "pairs of ranks of the message rate")
+	fs.IntVar(&f.options.Pairs, "pairs", 1, "pairs of ranks of the message rate and of the benchmarks get_multi-*")
 	fs.StringSliceVar(&f.options.Only, "only", nil, "only these benchmarks: "+strings.Join(bench.Names(), ","))
 	fs.StringArrayVar(&f.options.Settings, "set", nil, "a setting for all runs over the library, as CMPI_POOL=/dev/dax0.0")
 	fs.StringVar(&f.options.OSUDir, "osu-dir", "", "run the OSU micro-benchmarks installed here (built with MPICH) instead of ours")
