@@ -31,6 +31,43 @@
 #define MPICH_ERRORS_RETURN 0x54000001
 #define MPICH_ERRORS_ABORT 0x54000003
 
+#define MPICH_INFO_NULL 0x1c000000
+
+// Predefined attributes of windows, as C numbers them; Fortran adds one.
+#define MPICH_WIN_BASE 0x66000001
+#define MPICH_WIN_SIZE 0x66000003
+#define MPICH_WIN_DISP_UNIT 0x66000005
+#define MPICH_WIN_CREATE_FLAVOR 0x66000007
+#define MPICH_WIN_MODEL 0x66000009
+#define MPICH_WIN_FLAVOR_ALLOCATE 2
+#define MPICH_WIN_FLAVOR_SHARED 4
+#define MPICH_WIN_SEPARATE 1
+#define MPICH_WIN_UNIFIED 2
+
+#define MPICH_LOCK_EXCLUSIVE 234
+#define MPICH_LOCK_SHARED 235
+#define MPICH_MODE_NOCHECK 1024
+#define MPICH_MODE_NOSTORE 2048
+#define MPICH_MODE_NOPUT 4096
+#define MPICH_MODE_NOPRECEDE 8192
+#define MPICH_MODE_NOSUCCEED 16384
+
+// Predefined operations.
+#define MPICH_MAX 0x58000001
+#define MPICH_MIN 0x58000002
+#define MPICH_SUM 0x58000003
+#define MPICH_PROD 0x58000004
+#define MPICH_LAND 0x58000005
+#define MPICH_BAND 0x58000006
+#define MPICH_LOR 0x58000007
+#define MPICH_BOR 0x58000008
+#define MPICH_LXOR 0x58000009
+#define MPICH_BXOR 0x5800000a
+#define MPICH_MINLOC 0x5800000b
+#define MPICH_MAXLOC 0x5800000c
+#define MPICH_REPLACE 0x5800000d
+#define MPICH_NO_OP 0x5800000e
+
 #define MPICH_ANY_SOURCE (-2)
 #define MPICH_ANY_TAG (-1)
 #define MPICH_PROC_NULL (-1)
@@ -53,6 +90,14 @@
 #define MPICH_ERR_PENDING 18
 #define MPICH_ERR_REQUEST 19
 #define MPICH_ERR_NO_MEM 34
+#define MPICH_ERR_GROUP 8
+#define MPICH_ERR_OP 9
+#define MPICH_ERR_ARG 12
+#define MPICH_ERR_LOCKTYPE 47
+#define MPICH_ERR_RMA_SYNC 50
+#define MPICH_ERR_DISP 52
+#define MPICH_ERR_ASSERT 53
+#define MPICH_ERR_RMA_RANGE 55
 
 // MPI_Status. The count is in bytes: count_lo | (count_hi_and_cancelled >> 1) << 32;
 // the lowest bit of count_hi_and_cancelled says "cancelled".

@@ -1,5 +1,6 @@
 // The C interface of c/include/cmpi.h. Go does the work (cabi.go); this file
-// makes sure that what the library exports is what the header declares.
+// makes sure that what the library exports is what the header declares. Windows
+// are in cabi_win.c.
 
 #include "../c/include/cmpi.h"
 #include "_cgo_export.h"
@@ -18,6 +19,9 @@ const char *cmpi_strerror(int code)
 		[CMPI_ERR_REQUEST] = "no such request",
 		[CMPI_ERR_CORRUPT] = "the peer's part of the pool makes no sense",
 		[CMPI_ERR_UNSUPPORTED] = "not supported in this release",
+		[CMPI_ERR_SYNC] = "no access to the window is open that allows the call",
+		[CMPI_ERR_RANGE] = "not inside the rank's part of the window",
+		[CMPI_ERR_LOST] = "a rank that was waited for has died",
 	};
 	return code >= 0 && code < (int)(sizeof texts / sizeof *texts) ? texts[code] : "unknown error code";
 }
@@ -98,56 +102,4 @@ int cmpi_iprobe(int source, int tag, int *flag, cmpi_status *status)
 int cmpi_probe(int source, int tag, cmpi_status *status)
 {
 	return goPlainProbe(source, tag, NULL, status);
-}
-
-// ---- one-sided: not in this release ------------------------------------------------
-
-int cmpi_win_allocate_shared(size_t bytes, void **base, cmpi_win *win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_win_shared_query(cmpi_win win, int rank, size_t *bytes, void **base)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_win_free(cmpi_win *win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_put(const void *buf, size_t n, int rank, size_t offset, cmpi_win win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_get(void *buf, size_t n, int rank, size_t offset, cmpi_win win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_accumulate(const void *buf, size_t count, cmpi_type type, cmpi_op op, int rank, size_t offset, cmpi_win win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_win_fence(cmpi_win win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_win_lock(int exclusive, int rank, cmpi_win win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_win_unlock(int rank, cmpi_win win)
-{
-	return CMPI_ERR_UNSUPPORTED;
-}
-
-int cmpi_win_flush(int rank, cmpi_win win)
-{
-	return CMPI_ERR_UNSUPPORTED;
 }

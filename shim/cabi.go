@@ -137,6 +137,7 @@ func joinPlain(s settings.Settings) C.int {
 	if job == "" {
 		job = "default"
 	}
+	theJob.name, theJob.fast = job, s.Fast
 	// How many of the ranks run here is not known; the engine is polite if all do.
 	e, err := mpitransport.New(engineConfig(s, s.Rank, s.Size, s.Size, job))
 	if err != nil {

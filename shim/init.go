@@ -30,7 +30,9 @@ var endpoint *mpitransport.Endpoint
 
 // theJob is what Finalize has to undo.
 var theJob struct {
-	mpi      bool // started by MPI_Init, so that there is a host to turn to
+	mpi      bool   // started by MPI_Init, so that there is a host to turn to
+	name     string // its name in the pool
+	fast     bool   // windows may have a fast path in C
 	pool     *arena.Arena
 	helper   *helper
 	abandons atomic.Bool
@@ -233,7 +235,8 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) e
 	if s.Pool != "" && w.rank != 0 && firstOfHost(ranks, w.rank) {
 		w.collect()
 	}
-	c := engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), cString(inv.job[:]))
+	theJob.name, theJob.fast = cString(inv.job[:]), s.Fast
+	c := engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), theJob.name)
 	if s.Fast && !threaded && mode == flush.Coherent {
 		if c.Fast = makeFast(w.size); c.Fast != nil {
 			c.FastRequests = fastRequests()

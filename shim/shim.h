@@ -214,6 +214,9 @@ static inline int cmpi_ours(int32_t handle)
 // handler says its own lines; ours before it names the function.
 int cmpi_raise(const char *fn, int comm, int class);
 
+// What is to be said and done before a fatal error handler ends the job.
+void cmpi_last_words(const char *fn, int class);
+
 // A call into Go that gives an error class and concerns a communicator.
 #define OURS(fn, comm, call)                                     \
 	({                                                           \
@@ -265,9 +268,15 @@ int cmpi_raise(const char *fn, int comm, int class);
 	F(Comm_call_errhandler, (int comm, int code))                                                \
 	F(Errhandler_free, (int *handler))                                                           \
 	F(Error_string, (int code, char *text, int *len))                                            \
-	F(Barrier, (int comm))                                                                       \
+	F(Info_get, (int info, const char *key, int most, char *value, int *flag))                   \
+	F(Win_create, (void *base, long size, int unit, int info, int comm, int *win))               \
+	F(Win_get_group, (int win, int *group))                                                      \
+	F(Win_get_errhandler, (int win, int *handler))                                               \
+	F(Win_call_errhandler, (int win, int code))                                                  \
 	F(Bcast, (void *buf, int count, int type, int root, int comm))                               \
-	F(Allgather, (const void *in, int nin, int tin, void *out, int nout, int tout, int comm))    \
+	F(Ibarrier, (int comm, int *request))                                                        \
+	F(Ibcast, (void *buf, int count, int type, int root, int comm, int *request))                \
+	F(Iallgather, (const void *in, int nin, int tin, void *out, int nout, int tout, int comm, int *request)) \
 	F(Iprobe, (int source, int tag, int comm, int *flag, struct mpich_status *status))            \
 	F(Wait, (int *request, struct mpich_status *status))                                          \
 	F(Waitall, (int n, int *requests, struct mpich_status *statuses))                             \

@@ -54,21 +54,25 @@ int cmpi_table_set(int32_t handle, struct cmpi_comm *c)
 	return 0;
 }
 
+void cmpi_last_words(const char *fn, int class)
+{
+	char text[MPICH_MAX_ERROR_STRING + 1];
+	int len = 0, rank = -1;
+	if (cmpi_host.Error_string(class, text, &len) != MPICH_SUCCESS)
+		snprintf(text, sizeof text, "error class %d", class);
+	cmpi_host.Comm_rank(MPICH_COMM_WORLD, &rank);
+	fprintf(stderr, "cmpi: rank %d: %s: %s\n", rank, fn, text);
+	goAbandon();
+}
+
 int cmpi_raise(const char *fn, int comm, int class)
 {
 	int handler = MPICH_ERRHANDLER_NULL;
 	if (cmpi_host.Comm_get_errhandler(comm, &handler) == MPICH_SUCCESS) {
-		if (handler == MPICH_ERRORS_ARE_FATAL || handler == MPICH_ERRORS_ABORT) {
-			char text[MPICH_MAX_ERROR_STRING + 1];
-			int len = 0, rank = -1;
-			if (cmpi_host.Error_string(class, text, &len) != MPICH_SUCCESS)
-				snprintf(text, sizeof text, "error class %d", class);
-			cmpi_host.Comm_rank(MPICH_COMM_WORLD, &rank);
-			fprintf(stderr, "cmpi: rank %d: %s: %s\n", rank, fn, text);
-			goAbandon();
-		} else if (handler != MPICH_ERRORS_RETURN) {
+		if (handler == MPICH_ERRORS_ARE_FATAL || handler == MPICH_ERRORS_ABORT)
+			cmpi_last_words(fn, class);
+		else if (handler != MPICH_ERRORS_RETURN)
 			cmpi_host.Errhandler_free(&handler);
-		}
 	}
 	cmpi_host.Comm_call_errhandler(comm, class);
 	return class;

@@ -48,8 +48,9 @@ func pairType(value int, extent int64) *datatype.Type {
 
 // knownType is a decoded type.
 type knownType struct {
-	handle int32
-	t      *datatype.Type
+	handle  int32
+	t       *datatype.Type
+	element atomic.Pointer[elementKind] // for accumulates; nil until asked for
 }
 
 // types caches the decoded types by handle. An entry goes by goTypeGone before
@@ -79,7 +80,7 @@ func typeOf(handle int32) (*datatype.Type, int32) {
 		if class != success {
 			return nil, class
 		}
-		k = &knownType{handle, t}
+		k = &knownType{handle: handle, t: t}
 		if _, predefined := pairTypes[handle]; !predefined && C.cmpi_type_tie(C.int(handle)) != success {
 			return t, success // works, uncached
 		}

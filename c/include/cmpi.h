@@ -53,7 +53,10 @@ enum {
 	CMPI_ERR_MEMORY = 7,      /* no memory, in the pool or of the process */
 	CMPI_ERR_REQUEST = 8,     /* no such request */
 	CMPI_ERR_CORRUPT = 9,     /* the peer's part of the pool makes no sense */
-	CMPI_ERR_UNSUPPORTED = 10 /* not in this release */
+	CMPI_ERR_UNSUPPORTED = 10, /* not in this release */
+	CMPI_ERR_SYNC = 11,       /* no access is open that allows the call, or one that forbids it */
+	CMPI_ERR_RANGE = 12,      /* not inside the rank's part of the window */
+	CMPI_ERR_LOST = 13        /* a rank that was waited for has died */
 };
 
 /* What a code means. Never NULL. */
@@ -129,36 +132,99 @@ int cmpi_iprobe(int source, int tag, int *flag, cmpi_status *status);
 
 /*
  * One-sided communication: windows of memory in the pool that all ranks load
- * from and store to.
+ * from and store to, while their owners do something else.
  *
- * These are declared so that programs can be written against them. In this
- * release every one of them returns CMPI_ERR_UNSUPPORTED.
+ * Each rank adds a part to a window. A part is reached by plain loads and stores
+ * (cmpi_win_shared_query tells where it is), or by the operations below, which
+ * name a rank and an offset in bytes in its part, and work at any distance.
+ * Operations are allowed between calls that open and close access, in one of
+ * MPI's three ways:
+ *
+ *     cmpi_win_fence(w);                 // all ranks together
+ *     cmpi_put(buf, n, rank, 0, w);
+ *     cmpi_win_fence(w);                 // everything is where it belongs
+ *
+ *     cmpi_win_lock(0, rank, w);         // one rank alone; the owner does nothing
+ *     cmpi_put(buf, n, rank, 0, w);
+ *     cmpi_win_flush(rank, w);           // it is there
+ *     cmpi_win_unlock(rank, w);
+ *
+ *     cmpi_win_start(1, &owner, w);      // pairs and groups:
+ *     cmpi_put(buf, n, owner, 0, w);     //   here ...
+ *     cmpi_win_complete(w);
+ *     cmpi_win_post(1, &origin, w);      //   ... and at the owner,
+ *     cmpi_win_wait(w);                  //   after which it may read
+ *
+ * Elsewhere they return CMPI_ERR_SYNC, outside of a part CMPI_ERR_RANGE, and do
+ * nothing. A rank that waits for one whose process has died gets CMPI_ERR_LOST
+ * within two seconds, if both are of one host.
+ *
+ * Direct loads and stores. Between ranks whose caches are coherent, MPI's unified
+ * model holds: a store is visible at once, cmpi_win_sync orders. Between others, a
+ * store becomes visible by the storing rank's next synchronising call on the
+ * window (fence, post, unlock, cmpi_win_sync), and a load is fresh after the
+ * loading rank's (fence, wait, lock, cmpi_win_sync); and two ranks must not store
+ * to one line of 64 bytes in between. Operations have no such limit.
  */
 typedef struct cmpi_win *cmpi_win;
+#define CMPI_WIN_NULL ((cmpi_win)0)
 
-typedef enum { CMPI_SUM, CMPI_PROD, CMPI_MIN, CMPI_MAX, CMPI_BAND, CMPI_BOR, CMPI_BXOR, CMPI_REPLACE } cmpi_op;
+typedef enum {
+	CMPI_SUM, CMPI_PROD, CMPI_MIN, CMPI_MAX,
+	CMPI_BAND, CMPI_BOR, CMPI_BXOR, /* of integers */
+	CMPI_REPLACE,
+	CMPI_NO_OP /* only fetches */
+} cmpi_op;
 typedef enum { CMPI_INT32, CMPI_INT64, CMPI_UINT32, CMPI_UINT64, CMPI_FLOAT, CMPI_DOUBLE } cmpi_type;
 
-/* Makes a window to which this rank adds bytes, at *base here; collective. */
+/*
+ * Makes a window to which this rank adds bytes (0 is allowed), at *base here.
+ * The parts follow one another without a gap; their memory is zero. Collective.
+ * CMPI_ERR_MEMORY, on all ranks: the pool has no room.
+ */
 int cmpi_win_allocate_shared(size_t bytes, void **base, cmpi_win *win);
-/* Where another rank's part is in this process, and how long. */
+/* Where a rank's part is in this process, and how long. */
 int cmpi_win_shared_query(cmpi_win win, int rank, size_t *bytes, void **base);
-/* Ends the window; collective. */
+/* Ends the window, which becomes CMPI_WIN_NULL. Collective. */
 int cmpi_win_free(cmpi_win *win);
 
-/* Copies n bytes to, or from, a rank's part. Complete after a synchronisation. */
+/* Copies n bytes to, or from, a rank's part. buf may be used again at once, or
+ * has the data; a put is there after a synchronisation. */
 int cmpi_put(const void *buf, size_t n, int rank, size_t offset, cmpi_win win);
 int cmpi_get(void *buf, size_t n, int rank, size_t offset, cmpi_win win);
-/* Combines count elements into a rank's part, element by element atomically. */
-int cmpi_accumulate(const void *buf, size_t count, cmpi_type type, cmpi_op op, int rank, size_t offset, cmpi_win win);
 
-/* Ends what was begun and starts anew; collective. */
+/*
+ * Combines count elements into a rank's part, each atomically towards all other
+ * operations of this kind, by whatever rank, on elements of the same type. The
+ * second one fetches what was there (buf may be NULL with CMPI_NO_OP).
+ */
+int cmpi_accumulate(const void *buf, size_t count, cmpi_type type, cmpi_op op, int rank, size_t offset, cmpi_win win);
+int cmpi_get_accumulate(const void *buf, void *result, size_t count, cmpi_type type, cmpi_op op, int rank, size_t offset, cmpi_win win);
+/* Stores one element if what is there equals *compare; fetches what was there.
+ * Integers only. */
+int cmpi_compare_and_swap(const void *buf, const void *compare, void *result, cmpi_type type, int rank, size_t offset, cmpi_win win);
+
+/* Ends what was begun and begins anew. Collective. */
 int cmpi_win_fence(cmpi_win win);
-/* Opens and ends access to one rank's part. */
+/* Opens this rank's part to n ranks; wait (or test, when *flag is 1) returns when
+ * they have all completed. */
+int cmpi_win_post(int n, const int *ranks, cmpi_win win);
+int cmpi_win_wait(cmpi_win win);
+int cmpi_win_test(cmpi_win win, int *flag);
+/* Opens access to the parts of n ranks, when these have posted, and ends it. */
+int cmpi_win_start(int n, const int *ranks, cmpi_win win);
+int cmpi_win_complete(cmpi_win win);
+/* Opens and ends access to one rank's part, or to all; exclusive 1: with no other
+ * rank inside, 0: with others that are content with that. */
 int cmpi_win_lock(int exclusive, int rank, cmpi_win win);
 int cmpi_win_unlock(int rank, cmpi_win win);
-/* Completes what was begun to a rank, at it. */
+int cmpi_win_lock_all(cmpi_win win);
+int cmpi_win_unlock_all(cmpi_win win);
+/* Inside a lock: everything begun to a rank, or to all, is complete there. */
 int cmpi_win_flush(int rank, cmpi_win win);
+int cmpi_win_flush_all(cmpi_win win);
+/* Orders direct loads and stores, see above. */
+int cmpi_win_sync(cmpi_win win);
 
 #ifdef __cplusplus
 }
