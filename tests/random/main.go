@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -234,11 +233,16 @@ func (o *options) smaller(ctx context.Context, r *run.Runner, b run.Batch, f *ru
 			cases[i] = c
 		}
 		failures, _, err := quick.Run(ctx, b, cases)
-		if errors.Is(err, context.Canceled) || err != nil || len(failures) == 0 {
+		if err != nil {
 			return false
 		}
-		last = failures[0]
-		return true
+		for _, g := range failures {
+			if g.Kind == f.Kind {
+				last = g
+				return true
+			}
+		}
+		return false
 	}
 	if !fails(f.Case) {
 		return nil

@@ -208,7 +208,8 @@ static int complete_once(struct call *c) {
 }
 
 static void complete(struct call *c) {
-    int again = c->op->until;
+    /* With an error in one of them, Waitall may leave others incomplete. */
+    int again = c->op->until || c->op->kind == WAITALL;
     for (int i = 1; !complete_once(c) && again && c->own.class == 0; i++) {
         if (i % 16 == 0) {
             sched_yield();

@@ -20,9 +20,6 @@ func (g *generator) layout(n int) program.Layout {
 		return program.Plain(n)
 	}
 	cell := &program.Type{Kind: program.CellType}
-	if g.p.Host && n*g.c.Cell.Size() > longStruct && len(g.c.Cell) > 1 {
-		return program.Plain(n)
-	}
 	switch r := g.rng; r.IntN(10) {
 	case 0: // cells with room between them
 		if n <= manyBlocks {

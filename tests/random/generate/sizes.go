@@ -37,5 +37,8 @@ func (g *generator) bytes() int {
 func (g *generator) cells() int {
 	size := g.c.Cell.Size()
 	n := g.bytes()
+	if g.p.Host && len(g.c.Cell) > 1 {
+		n = min(n, longStruct)
+	}
 	return (n + g.rng.IntN(size)) / size
 }

@@ -71,6 +71,7 @@ type taker struct {
 
 	posted, done int64 // call of the receive; end of the call that told of its completion
 	cancelling   int64 // call of MPI_Cancel
+	begun        int64 // of a matched probe: call of Mrecv
 
 	bytes       int64 // a probe's status
 	source, tag int32
@@ -114,6 +115,9 @@ func (k *checker) complete() {
 	for _, s := range k.f.Sends {
 		if m := k.messages[s.Msg]; m.taker == nil {
 			k.problem(s.Place, "message %d was never received", s.Msg)
+		} else if m.synced < m.taker.begun {
+			k.problem(s.Place, "message %d is synchronous and was complete %.1f µs before its receive began: %s", s.Msg,
+				float64(m.taker.begun-m.synced)/1000, k.at(m.taker.Place))
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (r *replayer) run(p program.Place, op *program.Op, msg, slot int, own Recor
 // taker makes a receive with the pattern of op.
 func (r *replayer) taker(p program.Place, op *program.Op, slot int, posted int64) *taker {
 	t := &taker{Posted: program.Posted{Place: p, Comm: op.Comm, Source: op.Recv.Peer, Tag: op.Recv.Tag, Cells: op.RecvCells(), Slot: slot},
-		posted: posted, done: math.MaxInt64}
+		posted: posted, done: math.MaxInt64, begun: posted}
 	r.takers = append(r.takers, t)
 	return t
 }
@@ -174,7 +174,7 @@ func (r *replayer) matched(op *program.Op, own Record) *running {
 	run := &running{}
 	if t := r.handles[op.Handle]; t != nil && own.Flags&FlagFound != 0 {
 		delete(r.handles, op.Handle)
-		t.Cells = op.RecvCells()
+		t.Cells, t.begun = op.RecvCells(), own.T0
 		run.taker = t
 	}
 	if op.Kind == program.Imrecv {

@@ -62,9 +62,15 @@ func (f *Facts) enough(p Posted, messages []Sent) bool {
 // SendCertain reports whether message s is certain to be matched by receives
 // that are posted at step by or earlier: it looks for a set of receives that
 // match it and that is larger than the set of other messages that could take
-// one of them.
+// one of them. A matched probe counts from its Mrecv on: until then no sender
+// has to be told.
 func (f *Facts) SendCertain(s Sent, by int) bool {
-	return f.sendCertain(s, func(q Posted) bool { return q.Step <= by })
+	for _, q := range f.Posts {
+		if q.Begun > q.Step && q.Begun > by && q.Matches(s) {
+			return false // matched, and left at that for now
+		}
+	}
+	return f.sendCertain(s, func(q Posted) bool { return q.Begun <= by })
 }
 
 func (f *Facts) sendCertain(s Sent, posted func(Posted) bool) bool {

@@ -22,6 +22,7 @@ type Posted struct {
 	Source, Tag int // pattern
 	Cells       int // of the buffer
 	Slot        int // -1: the receive blocks
+	Begun       int // step from which the message can move: that of Mrecv for Mprobe
 	Conditional bool
 	Cancelled   bool // perhaps, outside the epilogue
 }
@@ -76,6 +77,7 @@ func (f *Facts) Message(n int) (Sent, bool) {
 func (f *Facts) addThread(c *Case, rank, thread int, ops []Op) {
 	inits := map[int]*Op{}   // persistent requests by slot
 	running := map[int]int{} // index of the receive that a slot stands for
+	matched := map[int]int{} // likewise for a matched message
 	for i := range ops {
 		op, p := &ops[i], Place{rank, thread, i}
 		switch op.Kind {
@@ -95,14 +97,27 @@ func (f *Facts) addThread(c *Case, rank, thread int, ops []Op) {
 			if rank == 0 {
 				f.barriers = append(f.barriers, op.Step)
 			}
+		case Mrecv:
+			if post, ok := matched[op.Handle]; ok {
+				f.Posts[post].Begun = op.Step
+			}
 		default:
 			slot := -1
 			if op.Kind.MakesRequest() {
 				slot = op.Slots[0]
 			}
 			a := f.begin(c, p, op.Step, op, op.Msg, slot)
-			if slot >= 0 {
+			switch {
+			case op.Kind == Imrecv:
+				if post, ok := matched[op.Handle]; ok {
+					f.Posts[post].Begun = op.Step
+				}
+			case slot >= 0:
 				running[slot] = a.post
+			case op.Kind == Mprobe || op.Kind == Improbe:
+				if a.post >= 0 {
+					matched[op.Handle] = a.post
+				}
 			}
 		}
 	}
@@ -119,7 +134,7 @@ func (f *Facts) begin(c *Case, p Place, step int, op *Op, msg, slot int) activit
 	}
 	if op.Kind.Receives() && op.Recv.Peer != ProcNull {
 		a.post = len(f.Posts)
-		f.Posts = append(f.Posts, Posted{p, step, op.Comm, op.Recv.Peer, op.Recv.Tag, op.RecvCells(), slot, op.Kind.Conditional(), false})
+		f.Posts = append(f.Posts, Posted{p, step, op.Comm, op.Recv.Peer, op.Recv.Tag, op.RecvCells(), slot, step, op.Kind.Conditional(), false})
 	}
 	if a.send >= 0 || a.post >= 0 || slot >= 0 {
 		f.begun[p] = append(f.begun[p], a)

@@ -97,6 +97,23 @@ func (c *Case) nonblocking(rank int, op Op) []Op {
 	return []Op{op}
 }
 
+// Split makes two requests of every Isendrecv.
+func (c *Case) Split() {
+	for rank, threads := range c.Threads {
+		for thread, ops := range threads {
+			var split []Op
+			for _, op := range ops {
+				if op.Kind == Isendrecv || op.Kind == IsendrecvReplace {
+					split = append(split, c.nonblocking(rank, op)...)
+				} else {
+					split = append(split, op)
+				}
+			}
+			threads[thread] = split
+		}
+	}
+}
+
 // newSlot is a request slot that the rank doesn't use yet.
 func (c *Case) newSlot(rank int) int {
 	n := 0

@@ -32,14 +32,24 @@ const DefaultPatience = 30 * time.Second
 // Failure is a case that went wrong.
 type Failure struct {
 	Case     *program.Case
+	Kind     Kind
 	Problems []string
-	// Fatal: the run ended with it, so that it says nothing of later cases.
-	Fatal bool
 }
+
+// Kind is how a case fails.
+type Kind string
+
+// The kinds. All but Illegal end a run, so that it says nothing of later cases.
+const (
+	Illegal Kind = "illegal" // the judge says so
+	Hang    Kind = "hang"
+	Crash   Kind = "crash"
+	Output  Kind = "output" // something was printed, though all is well
+)
 
 // Error is the failure in one line or some.
 func (f *Failure) Error() string {
-	s := fmt.Sprintf("case %d", f.Case.Number)
+	s := fmt.Sprintf("case %d, %s", f.Case.Number, f.Kind)
 	for _, p := range f.Problems {
 		s += "\n  " + p
 	}
@@ -137,8 +147,14 @@ func (j *job) kill() {
 	_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL)
 }
 
-// watch waits for the end of the job and gives its reason: empty if all is well.
-func (j *job) watch(ctx context.Context) string {
+// ending is why a job has ended: kind is empty if all is well.
+type ending struct {
+	kind Kind
+	text string
+}
+
+// watch waits for the end of the job.
+func (j *job) watch(ctx context.Context) ending {
 	go func() { j.ended <- j.cmd.Wait() }()
 	patience := j.runner.Patience
 	if patience == 0 {
@@ -151,14 +167,18 @@ func (j *job) watch(ctx context.Context) string {
 	for {
 		select {
 		case err := <-j.ended:
-			if text := bytes.TrimSpace(j.output.Bytes()); err != nil || len(text) > 0 {
-				return fmt.Sprintf("mpiexec: %v\n%s", err, text)
+			text := bytes.TrimSpace(j.output.Bytes())
+			switch {
+			case err != nil:
+				return ending{Crash, fmt.Sprintf("mpiexec: %v\n%s", err, text)}
+			case len(text) > 0 && j.batch.Mode != Native: // MPICH says that it leaks
+				return ending{Output, string(text)}
 			}
-			return ""
+			return ending{}
 		case <-ctx.Done():
 			j.kill()
 			<-j.ended
-			return ctx.Err().Error()
+			return ending{}
 		case <-look.C:
 			if now := j.progress(); !equal(now, last) {
 				last, since = now, time.Now()
@@ -166,7 +186,7 @@ func (j *job) watch(ctx context.Context) string {
 				where := j.where()
 				j.kill()
 				<-j.ended
-				return fmt.Sprintf("hangs: nothing has moved for %v\n%s\n%s", patience, where, bytes.TrimSpace(j.output.Bytes()))
+				return ending{Hang, fmt.Sprintf("nothing has moved for %v%s\n%s", patience, where, bytes.TrimSpace(j.output.Bytes()))}
 			}
 		}
 	}
@@ -221,8 +241,8 @@ func (j *job) where() (s string) {
 	return s
 }
 
-// judge finds the cases that failed. end is why the job ended before its time.
-func (j *job) judge(end string) (failures []*Failure, done int, err error) {
+// judge finds the cases that failed.
+func (j *job) judge(end ending) (failures []*Failure, done int, err error) {
 	var byRank [][][]model.Record
 	done = len(j.cases)
 	for _, l := range j.logs {
@@ -231,7 +251,7 @@ func (j *job) judge(end string) (failures []*Failure, done int, err error) {
 			return nil, 0, err
 		}
 		byRank = append(byRank, byCase)
-		if end != "" {
+		if end.kind != "" {
 			done = min(done, max(l.running(), 0))
 		}
 	}
@@ -241,15 +261,15 @@ func (j *job) judge(end string) (failures []*Failure, done int, err error) {
 			observed[rank] = byRank[rank][i]
 		}
 		if problems := model.Check(c, observed, model.Options{Host: j.batch.Mode == Native}); len(problems) > 0 {
-			failures = append(failures, &Failure{Case: c, Problems: problems})
+			failures = append(failures, &Failure{Case: c, Kind: Illegal, Problems: problems})
 		}
 	}
-	if end != "" {
-		if j.started() {
-			failures = append(failures, &Failure{Case: j.cases[min(done, len(j.cases)-1)], Problems: []string{end}, Fatal: true})
-			return failures, min(done+1, len(j.cases)), nil
+	if end.kind != "" {
+		if !j.started() {
+			return nil, 0, fmt.Errorf("%v: the executor did not start: %s", j.batch, end.text)
 		}
-		return failures, 0, fmt.Errorf("%v: the executor did not start: %s", j.batch, end)
+		failures = append(failures, &Failure{Case: j.cases[min(done, len(j.cases)-1)], Kind: end.kind, Problems: []string{end.text}})
+		return failures, min(done+1, len(j.cases)), nil
 	}
 	return failures, done, nil
 }

@@ -165,7 +165,6 @@ func (w *world) probe(t *thread, op *program.Op) (flags uint32, over bool) {
 		if w.fault != MprobeKeeps {
 			r.unexpected = remove(r.unexpected, m)
 		}
-		m.matched = true
 		r.handles[op.Handle] = &receive{Posted: p, message: m}
 	case program.ProbeRecv, program.IprobeRecv:
 		p.Source, p.Tag, p.Cells = m.Source, m.Tag, m.Cells
@@ -182,7 +181,7 @@ func (w *world) mrecv(t *thread, op *program.Op) (flags uint32, over bool) {
 	if q == nil {
 		return 0, true
 	}
-	q.Cells = op.RecvCells()
+	q.Cells, q.message.matched = op.RecvCells(), true
 	if op.Kind == program.Mrecv {
 		w.took(t, model.ItemRecv, q)
 	} else {
