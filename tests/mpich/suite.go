@@ -183,29 +183,66 @@ func (s *suite) configure(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.generateTests(ctx); err != nil {
+		return err
+	}
 	return os.WriteFile(done, nil, 0o644)
 }
 
-// tests reads the testlist of a directory; ours if the suite has none (basic).
+// generateTests makes the second testlists that some directories have: many
+// datatypes and counts, with fixed seeds, for programs on the datatype pools.
+func (s *suite) generateTests(ctx context.Context) error {
+	config, err := os.ReadFile(s.src("maint/dtp-test-config.txt"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // not every version has them
+	}
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(config)) {
+		program, _, ok := strings.Cut(line, ":")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		// The generator expects the directories of a build with all Makefiles.
+		if err := os.MkdirAll(s.build(filepath.Dir(program)), 0o755); err != nil {
+			return err
+		}
+	}
+	return s.step(ctx, step{name: "gentests", what: "listing tests of datatypes", dir: s.build(), argv: []string{"./config.status", "gentests"}})
+}
+
+// tests reads the testlists of a directory; ours if the suite has none (basic).
 func (s *suite) tests(ctx context.Context, dir string) ([]Test, error) {
 	if err := s.ready(ctx, dir); err != nil {
 		return nil, err
 	}
-	for _, path := range []string{s.build(dir, "testlist"), s.src(dir, "testlist")} {
-		f, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
+	var text strings.Builder
+	for _, names := range [][]string{
+		// A list is configured, or stands in the source as it is.
+		{s.build(dir, "testlist"), s.src(dir, "testlist")},
+		{s.build(dir, "testlist.dtp")},
+	} {
+		for _, path := range names {
+			some, err := os.ReadFile(path)
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			text.Write(some)
+			text.WriteByte('\n')
+			break
 		}
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		return parseTestlist(f, dir)
 	}
 	if dir == basicDir {
-		return parseTestlist(strings.NewReader(basicList), dir)
+		text.WriteString(basicList)
 	}
-	return nil, fmt.Errorf("%s has no testlist", dir)
+	if text.Len() == 0 {
+		return nil, fmt.Errorf("%s has no testlist", dir)
+	}
+	return parseTestlist(strings.NewReader(text.String()), dir)
 }
 
 // configFiles is the line of config.status that names all files it can make.
