@@ -110,6 +110,17 @@ func (e *Endpoint) NextContextID() uint64 {
 	return id
 }
 
+// Context ids that need no agreement. The running numbers of a rank begin behind
+// them.
+const (
+	// WorldContext is the id of the communicator of all ranks.
+	WorldContext = 1
+	selfNumber   = 2
+)
+
+// SelfContext is the id of the communicator of this rank alone.
+func (e *Endpoint) SelfContext() uint64 { return uint64(e.rank)<<contextRankShift | selfNumber }
+
 // contextRankShift leaves 2^32 communicators to each of 2^24 leaders.
 const contextRankShift = 32
 

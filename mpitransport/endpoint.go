@@ -169,6 +169,7 @@ func New(c Config) (*Endpoint, error) {
 		scratch: make([]byte, scratchSize),
 		probe:   new(uint64),
 	}
+	e.contexts = selfNumber
 	e.stream = e.view.Streaming()
 	e.base = e.view.Base()
 	lo, hi := c.Arena.Bounds()
@@ -411,7 +412,12 @@ func (e *Endpoint) barrier(deadline time.Time) error {
 				spins = 0
 				continue
 			}
-			spins = e.idle(spins)
+			if e.oversub {
+				spins++
+				osSleep(napTime) // the others need the processor to get here
+			} else {
+				spins = e.idle(spins)
+			}
 			if !deadline.IsZero() && spins%64 == 0 && time.Now().After(deadline) {
 				return fmt.Errorf("barrier, waiting for rank %d: %w", i, ErrTimeout)
 			}

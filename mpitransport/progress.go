@@ -27,7 +27,11 @@ const (
 	// a rank that has waited this long (tens of ms) isn't in a hurry, and what
 	// it waits for may need the processor.
 	yieldLimit = 20000
-	napTime    = 50 * time.Microsecond
+	// crowdedLimit is the same where ranks share processors, about 1 ms. A rank
+	// that has used up its time slice isn't helped by others that yield: they
+	// all come before it again, for tens of ms.
+	crowdedLimit = 300
+	napTime      = 50 * time.Microsecond
 )
 
 // Progress makes one pass over everything that can move, and reports whether
@@ -198,7 +202,7 @@ func (e *Endpoint) Idle(spins int) int { return e.idle(spins) }
 
 func (e *Endpoint) idle(spins int) int {
 	switch spins++; {
-	case spins > yieldLimit:
+	case spins > yieldLimit || e.oversub && spins > crowdedLimit:
 		osSleep(napTime)
 	case e.oversub || spins > spinLimit:
 		osYield()

@@ -26,7 +26,8 @@ type comm struct {
 var comms struct {
 	sync.Mutex
 	list atomic.Pointer[[]atomic.Pointer[comm]]
-	free []int32
+	used int32   // entries that have ever been used are below it
+	free []int32 // of these
 }
 
 // maxComms is far more than MPICH has context ids for.
@@ -39,10 +40,7 @@ func commOf(c *C.struct_cmpi_comm) *comm {
 func initComms() {
 	list := make([]atomic.Pointer[comm], maxComms)
 	comms.list.Store(&list)
-	comms.free = comms.free[:0]
-	for i := maxComms - 1; i >= 0; i-- {
-		comms.free = append(comms.free, int32(i))
-	}
+	comms.used, comms.free = 0, nil
 }
 
 //export goNextContext
@@ -63,11 +61,14 @@ func goAdopt(handle C.int, context C.uint64_t, rank C.int, local *C.int, nlocal 
 	}
 	comms.Lock()
 	defer comms.Unlock()
-	if len(comms.free) == 0 {
+	if comms.used == maxComms && len(comms.free) == 0 {
 		C.free(unsafe.Pointer(c))
 		return errOther
 	}
-	index := comms.free[len(comms.free)-1]
+	index := comms.used
+	if n := len(comms.free); n > 0 {
+		index = comms.free[n-1]
+	}
 	c.handle, c.index, c.context = C.int32_t(handle), C.int32_t(index), context
 	cm := &comm{c: c, handle: int32(handle), context: uint64(context),
 		engine: endpoint.NewComm(uint64(context), int(rank), ranks(local, nlocal), ranks(remote, nremote))}
@@ -77,7 +78,11 @@ func goAdopt(handle C.int, context C.uint64_t, rank C.int, local *C.int, nlocal 
 		return errOther
 	}
 	cm.useFast()
-	comms.free = comms.free[:len(comms.free)-1]
+	if index == comms.used {
+		comms.used++
+	} else {
+		comms.free = comms.free[:len(comms.free)-1]
+	}
 	(*comms.list.Load())[index].Store(cm)
 	if C.cmpi_table_set(c.handle, c) != 0 {
 		return errNoMem
@@ -116,7 +121,7 @@ func goCommGone(index C.int) {
 // forgetComms takes all communicators off the table: what remains of the
 // program is the host's.
 func forgetComms() {
-	list := *comms.list.Load()
+	list := (*comms.list.Load())[:comms.used]
 	for i := range list {
 		if list[i].Load() != nil {
 			goCommGone(C.int(i))

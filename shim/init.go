@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"cmpi/arena"
 	"cmpi/flush"
 	"cmpi/mpitransport"
@@ -42,13 +44,13 @@ var theJob struct {
 var errDisabled = errors.New("CMPI_DISABLE=1")
 
 // goInit is called when the host's MPI_Init has succeeded. All ranks decide
-// together whether we carry the job. Each step is agreed on before the next:
+// together whether we carry the job, in three exchanges:
 //
-//  1. Every rank has understood its settings, and they fit together.
-//  2. Rank 0 has a pool with room; all hear its identity.
-//  3. All have mapped the same pool. A pool file made for this job is unlinked
+//  1. Every rank has understood its settings, and they fit together; rank 0 has
+//     a pool with room and tells its identity.
+//  2. All have mapped the same pool. A pool file made for this job is unlinked
 //     now, so that nothing can be left behind.
-//  4. All have joined the job in the pool.
+//  3. All have joined the job in the pool.
 //
 // Where a step fails on one rank, all go on with the host MPI alone, and rank 0
 // says why. The result says whether they shall stop instead.
@@ -67,14 +69,7 @@ func goInit() (stop C.int) {
 	}
 	w := world{rank: int(rank), size: int(size)}
 	s, err := settings.Parse(environ())
-	ranks, err := w.introduce(s, err)
-	if err == nil {
-		err = w.join(s, ranks, threaded != 0)
-	}
-	if err == nil {
-		err = w.common(take())
-	}
-	if err == nil {
+	if err = w.begin(s, err, threaded != 0); err == nil {
 		if s.Verbose && w.rank == 0 {
 			say("%d ranks over %s (%d MiB), %v mode", w.size, theJob.pool.Path(), theJob.pool.Size()>>20, theJob.pool.View().Mode())
 		}
@@ -106,9 +101,10 @@ const problemWidth = 1024
 
 // introduction is what each rank tells the others first.
 type introduction struct {
-	boot, host [16]byte // the kernel, and the coherence domain
-	settings   [8]byte  // a digest of those that all must share
-	flags      byte     // the flag bits
+	boot, host [16]byte   // the kernel, and the coherence domain
+	settings   [8]byte    // a digest of those that all must share
+	flags      byte       // the flag bits
+	inv        invitation // of rank 0
 	problem    problemText
 }
 
@@ -137,8 +133,8 @@ const (
 )
 
 // introduce exchanges introductions; the error is the same on all ranks.
-func (w *world) introduce(s settings.Settings, problem error) ([]introduction, error) {
-	mine := introduction{boot: arena.BootID(), settings: digest(s)}
+func (w *world) introduce(s settings.Settings, inv invitation, problem error) ([]introduction, error) {
+	mine := introduction{boot: arena.BootID(), settings: digest(s), inv: inv}
 	mine.host = hostID(s)
 	if s.Disable {
 		mine.flags |= flagDisabled
@@ -204,53 +200,51 @@ type invitation struct {
 	job  [16]byte  // the job's name in it
 }
 
-// join does steps 2 to 4; the error is the same on all ranks.
-func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) error {
-	mode, err := coherence(s, ranks)
-	if err != nil {
-		return err
-	}
-	cfg := poolConfig(s, mode)
+// begin does all three steps; the error is the same on all ranks.
+func (w *world) begin(s settings.Settings, err error, threaded bool) error {
 	var (
 		inv  invitation
 		made *jobFile
 	)
-	if w.rank == 0 {
+	cfg := poolConfig(s, firstMode(s))
+	if w.rank == 0 && err == nil && !s.Disable {
 		made, err = w.invite(s, &cfg, &inv)
 	}
-	if err = w.common(err); err == nil {
-		C.cmpi_world_bcast(unsafe.Pointer(&inv), C.int(unsafe.Sizeof(inv)), 0)
-		if w.rank != 0 {
-			err = accept(&cfg, &inv)
-		}
-		err = w.common(err)
-	}
 	if made != nil {
-		made.unlink()
+		defer made.unlink()
 	}
+	ranks, err := w.introduce(s, inv, err)
 	if err != nil {
+		return err
+	}
+	if err = w.common(w.accept(s, &cfg, ranks)); err != nil {
 		return err
 	}
 	// Rank 0 has already done it, to see what room there is.
 	if s.Pool != "" && w.rank != 0 && firstOfHost(ranks, w.rank) {
 		w.collect()
 	}
-	theJob.name, theJob.fast = cString(inv.job[:]), s.Fast
+	return w.common(w.join(s, ranks, threaded))
+}
+
+// join joins the job in the pool and takes MPI_COMM_WORLD over.
+func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) (err error) {
+	theJob.name, theJob.fast = cString(ranks[0].inv.job[:]), s.Fast
 	c := engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), theJob.name)
-	if s.Fast && !threaded && mode == flush.Coherent {
+	if s.Fast && !threaded && theJob.pool.View().Mode() == flush.Coherent {
 		if c.Fast = makeFast(w.size); c.Fast != nil {
 			c.FastRequests = fastRequests()
 		}
 	}
-	endpoint, err = mpitransport.New(c)
-	if endpoint != nil {
-		if threaded {
-			runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), waitingThreads))
-		}
-		endpoint.SetThreaded(threaded)
-		atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
+	if endpoint, err = mpitransport.New(c); err != nil {
+		return err
 	}
-	return w.common(err)
+	if threaded {
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), waitingThreads))
+	}
+	endpoint.SetThreaded(threaded)
+	atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
+	return take()
 }
 
 // waitingThreads is how many threads of the program can be inside us at once
@@ -265,11 +259,32 @@ const roomPerRank = 1 << 20
 // ringOverhead is more than a ring has beside its lines.
 const ringOverhead = 4 << 10
 
+// newRoom is tryRoom for a pool of our own, which is in one piece: it sees
+// whether the file system has the space.
+func (w *world) newRoom(s settings.Settings, path string) error {
+	n := int64(w.size) * rankRoom(s)
+	full := &arena.Error{Op: "room for the ranks", Path: path, Detail: fmt.Sprintf("%d ranks need %d MiB", w.size, n>>20)}
+	if lo, hi := theJob.pool.Bounds(); hi-lo < n {
+		full.Err = arena.ErrPoolFull
+		return full
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err == nil && int64(fs.Bavail)*fs.Bsize < n {
+		full.Err = arena.ErrNoSpace
+		return full
+	}
+	return nil // what the file system doesn't tell the engine will find out
+}
+
+func rankRoom(s settings.Settings) int64 {
+	return max(roomPerRank, int64(s.RingLines)*flush.LineSize+ringOverhead)
+}
+
 // tryRoom sees whether every rank would find its first piece of the pool. It
 // takes all of them, because the free space may lie in pieces, and gives them
 // back.
 func (w *world) tryRoom(s settings.Settings, job string) (err error) {
-	n := max(roomPerRank, int64(s.RingLines)*flush.LineSize+ringOverhead)
+	n := rankRoom(s)
 	for r := range w.size {
 		trial, e := theJob.pool.Create(fmt.Sprintf("j/%s/room/%d", job, r), n)
 		if e != nil {
@@ -306,14 +321,26 @@ func (w *world) invite(s settings.Settings, cfg *arena.Config, inv *invitation) 
 		return made, err
 	}
 	inv.pool = theJob.pool.ID()
-	if made == nil {
-		w.collect()
+	if made != nil {
+		return made, w.newRoom(s, made.path)
 	}
-	return made, w.tryRoom(s, cString(inv.job[:]))
+	w.collect()
+	return nil, w.tryRoom(s, cString(inv.job[:]))
 }
 
-// accept opens the pool that rank 0 has opened.
-func accept(cfg *arena.Config, inv *invitation) (err error) {
+// accept opens the pool that rank 0 has opened, in the mode that all agree on;
+// rank 0 opens it once more if that is not the one it began with.
+func (w *world) accept(s settings.Settings, cfg *arena.Config, ranks []introduction) (err error) {
+	inv := &ranks[0].inv
+	if cfg.Mode, err = coherence(s, ranks); err != nil {
+		return err
+	}
+	if w.rank == 0 {
+		if theJob.pool.View().Mode() == cfg.Mode {
+			return nil
+		}
+		closePool()
+	}
 	if path := cString(inv.path[:]); path != "" {
 		cfg.Path = path
 	}
@@ -334,10 +361,8 @@ func take() error {
 	if C.cmpi_comms_init() != success || C.cmpi_types_init() != success {
 		return errors.New("the host MPI refuses attribute keys")
 	}
-	for _, handle := range []int32{commWorld, commSelf} {
-		if adopt(handle, 0) != success {
-			return errors.New("MPI_COMM_WORLD and MPI_COMM_SELF could not be taken over")
-		}
+	if adopt(commWorld, mpitransport.WorldContext) != success || adopt(commSelf, endpoint.SelfContext()) != success {
+		return errors.New("MPI_COMM_WORLD and MPI_COMM_SELF could not be taken over")
 	}
 	atomic.StoreInt32(stateActive, 1)
 	theJob.helper = startHelper()
@@ -384,6 +409,7 @@ func goFinish() {
 	}
 	C.cmpi_world_barrier()
 	stopHelper()
+	freePooled()
 	if err := endpoint.Finalize(); err != nil {
 		say("rank %d: %v", endpoint.Rank(), err)
 	}
@@ -442,6 +468,18 @@ func coherence(s settings.Settings, ranks []introduction) (flush.Mode, error) {
 		}
 	}
 	return flush.Coherent, nil
+}
+
+// firstMode is the mode in which rank 0 opens the pool before it knows the other
+// ranks: one that is right in any case, or at least for a pool of its own.
+func firstMode(s settings.Settings) flush.Mode {
+	if m, err := flush.ParseMode(string(s.Coherence)); err == nil {
+		return m
+	}
+	if s.Pool != "" {
+		return flush.Flush
+	}
+	return flush.Coherent
 }
 
 func poolConfig(s settings.Settings, mode flush.Mode) arena.Config {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "shim.h"
 #include "lifecycle.h"
@@ -102,14 +103,19 @@ int cmpi_world(int *rank, int *size, int *threaded)
 
 // Waits for a nonblocking collective operation of the host's. Its blocking
 // ones spin: where ranks share processors, each then waits for whole time slices
-// of the others (8 ranks on 2 cores: 30 ms for each agreement).
+// of the others (8 ranks on 2 cores: 30 ms for each agreement). Yielding alone
+// doesn't help a rank that has just used up its own slice.
 static int finish(int rc, int request)
 {
-	for (int done = 0; rc == MPICH_SUCCESS;) {
+	const struct timespec nap = {0, 50 * 1000};
+	for (int looks = 0, done = 0; rc == MPICH_SUCCESS; looks++) {
 		rc = cmpi_host.Test(&request, &done, MPICH_STATUS_IGNORE);
 		if (done)
 			break;
-		sched_yield();
+		if (looks < 10)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
 	}
 	return rc;
 }
