@@ -23,7 +23,7 @@ func goPlainWinMake(bytes C.intptr_t, w **C.struct_cmpi_win) C.int {
 	plainMade++
 	id := plainWindows + plainMade
 	ec := endpoint.NewComm(id, endpoint.Rank(), plain.comm.Members(), nil)
-	made := makeWin(ec, proposal{name: id, size: int64(bytes), dispUnit: 1, flags: proposalShared})
+	made := makeWin(ec, proposal{name: id, size: int64(bytes), dispUnit: 1, flavor: C.MPICH_WIN_FLAVOR_SHARED})
 	if made == nil {
 		return failed(C.CMPI_ERR_MEMORY, "%s: the pool has no room for the window, or a rank has ended", what)
 	}

@@ -1,10 +1,11 @@
 // Windows: constructors, what a window tells of itself, synchronisation.
 //
 // A window is ours if MPI_Win_allocate or MPI_Win_allocate_shared makes it, on a
-// communicator of ours, and the pool has room for it: all members find the same
-// (win.go). A window of no bytes is then made in the host, so that names, info,
-// groups, attributes and error handlers are the host's, and its handle is the
-// program's. All other windows are the host's altogether.
+// communicator of ours, and the pool has room for it; or if MPI_Win_create makes it
+// on memory that MPI_Alloc_mem has given all members out of the pool. All members
+// find the same (win.go). A window of no bytes is then made in the host, so that
+// names, info, groups, attributes and error handlers are the host's, and its
+// handle is the program's. All other windows are the host's altogether.
 
 #include <sched.h>
 #include <stdio.h>
@@ -68,15 +69,15 @@ static int wants_noncontig(int info)
 
 // Makes our window with its host's underneath; NULL with *rc 0 when the host must
 // carry it altogether.
-static struct cmpi_win *make(struct cmpi_comm *c, intptr_t size, intptr_t unit, int info, int shared, int *win, int *rc)
+static struct cmpi_win *make(struct cmpi_comm *c, int flavor, void *base, intptr_t size, intptr_t unit, int info, int *win, int *rc)
 {
 	int inter = 1;
 	*rc = MPICH_SUCCESS;
 	if (c == NULL || cmpi_host.Comm_test_inter(c->handle, &inter) != MPICH_SUCCESS || inter)
 		return NULL;
-	int noncontig = shared && wants_noncontig(info);
+	int noncontig = flavor == MPICH_WIN_FLAVOR_SHARED && wants_noncontig(info);
 	int32_t depth = cmpi_own_begin();
-	struct cmpi_win *w = goWinMake(c, size, unit, shared, noncontig);
+	struct cmpi_win *w = goWinMake(c, flavor, base, size, unit, noncontig);
 	cmpi_own_end(depth);
 	if (w == NULL)
 		return NULL;
@@ -90,11 +91,11 @@ static struct cmpi_win *make(struct cmpi_comm *c, intptr_t size, intptr_t unit, 
 	return *rc == MPICH_SUCCESS ? w : NULL;
 }
 
-#define ALLOCATE(name, unit_t, shared)                                                                \
+#define ALLOCATE(name, unit_t, flavor)                                                                \
 	int MPI_##name(intptr_t size, unit_t unit, W info, W comm, void *base, int *win)                  \
 	{                                                                                                 \
 		int rc;                                                                                       \
-		struct cmpi_win *w = make(cmpi_owned(comm), size, unit, (int)info, shared, win, &rc);         \
+		struct cmpi_win *w = make(cmpi_owned(comm), flavor, NULL, size, unit, (int)info, win, &rc);        \
 		if (w == NULL && rc == MPICH_SUCCESS)                                                         \
 			return ASYNC(BLOCKING(NATIVE(name)(size, unit, info, comm, base, win)));                  \
 		if (w != NULL)                                                                                \
@@ -103,10 +104,54 @@ static struct cmpi_win *make(struct cmpi_comm *c, intptr_t size, intptr_t unit, 
 	}                                                                                                 \
 	PROFILED(name);
 
-ALLOCATE(Win_allocate, int, 0)
-ALLOCATE(Win_allocate_c, intptr_t, 0)
-ALLOCATE(Win_allocate_shared, int, 1)
-ALLOCATE(Win_allocate_shared_c, intptr_t, 1)
+ALLOCATE(Win_allocate, int, MPICH_WIN_FLAVOR_ALLOCATE)
+ALLOCATE(Win_allocate_c, intptr_t, MPICH_WIN_FLAVOR_ALLOCATE)
+ALLOCATE(Win_allocate_shared, int, MPICH_WIN_FLAVOR_SHARED)
+ALLOCATE(Win_allocate_shared_c, intptr_t, MPICH_WIN_FLAVOR_SHARED)
+
+#define CREATE(name, unit_t)                                                                                        \
+	int MPI_##name(void *base, intptr_t size, unit_t unit, W info, W comm, int *win)                                \
+	{                                                                                                               \
+		int rc;                                                                                                     \
+		if (make(cmpi_owned(comm), MPICH_WIN_FLAVOR_CREATE, base, size, unit, (int)info, win, &rc) == NULL &&       \
+		    rc == MPICH_SUCCESS)                                                                                    \
+			return ASYNC(BLOCKING(NATIVE(name)(base, size, unit, info, comm, win)));                                \
+		return rc;                                                                                                  \
+	}                                                                                                               \
+	PROFILED(name);
+
+CREATE(Win_create, int)
+CREATE(Win_create_c, intptr_t)
+
+// Memory for windows. What the pool has no room for comes from the host.
+
+int MPI_Alloc_mem(intptr_t size, W info, void *base)
+{
+	uintptr_t at = 0;
+	if (cmpi_active()) {
+		int32_t depth = cmpi_own_begin();
+		at = goAllocMem(size);
+		cmpi_own_end(depth);
+	}
+	if (at == 0)
+		return NATIVE(Alloc_mem)(size, info, base);
+	memcpy(base, &at, sizeof at); // a void **, which MPI declares as void *
+	return MPICH_SUCCESS;
+}
+PROFILED(Alloc_mem);
+
+int MPI_Free_mem(void *base)
+{
+	if (cmpi_active()) {
+		int32_t depth = cmpi_own_begin();
+		int ours = goFreeMem((uintptr_t)base);
+		cmpi_own_end(depth);
+		if (ours)
+			return MPICH_SUCCESS;
+	}
+	return NATIVE(Free_mem)(base);
+}
+PROFILED(Free_mem);
 
 int MPI_Win_free(int *win)
 {

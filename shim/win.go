@@ -38,14 +38,15 @@ func winOf(w *C.struct_cmpi_win) *win { return wins.get(uint32(w.index)) }
 type proposal struct {
 	name     uint64 // rank 0's: a number that no other window of the job has
 	size     int64
+	offset   int64 // of memory that is there, in the pool
 	dispUnit int32
+	flavor   int32 // which function makes it, as MPI_WIN_CREATE_FLAVOR has it
 	flags    uint32
 }
 
 const (
-	proposalShared    = 1 << iota // made by MPI_Win_allocate_shared
-	proposalNoncontig             // info key alloc_shared_noncontig
-	proposalRefused               // arguments that only the host may judge
+	proposalNoncontig = 1 << iota // info key alloc_shared_noncontig
+	proposalRefused               // memory or arguments that only the host knows
 )
 
 // agree tells the members' proposals to all. ok is false if the host must carry
@@ -57,7 +58,7 @@ func agree(ec *mpitransport.Comm, mine proposal) (all []proposal, ok bool) {
 	}
 	ok = true
 	for i := range all {
-		ok = ok && all[i].flags&proposalRefused == 0 && all[i].flags&proposalShared == all[0].flags&proposalShared
+		ok = ok && all[i].flags&proposalRefused == 0 && all[i].flavor == all[0].flavor
 	}
 	return all, ok
 }
@@ -70,7 +71,7 @@ func newWindow(ec *mpitransport.Comm, mine proposal, fast func() []window.FastTa
 		return nil
 	}
 	ranks := ec.Members()
-	shared := all[0].flags&proposalShared != 0
+	shared := all[0].flavor == C.MPICH_WIN_FLAVOR_SHARED
 	c := window.Config{
 		Arena:      theJob.pool,
 		Name:       fmt.Sprintf("j/%s/w/%x", theJob.name, all[0].name),
@@ -84,7 +85,13 @@ func newWindow(ec *mpitransport.Comm, mine proposal, fast func() []window.FastTa
 		Alive:      endpoint.Alive,
 		Fast:       fast(),
 	}
+	if all[0].flavor == C.MPICH_WIN_FLAVOR_CREATE {
+		c.Segments = make([]int64, len(all))
+	}
 	for i, p := range all {
+		if c.Segments != nil {
+			c.Segments[i] = p.offset
+		}
 		c.Members[i] = window.Member{World: ranks[i], Domain: endpoint.Domain(ranks[i]), Size: p.size, DispUnit: p.dispUnit}
 		c.Contiguous = c.Contiguous && p.flags&proposalNoncontig == 0
 	}
@@ -118,10 +125,7 @@ func makeWin(ec *mpitransport.Comm, mine proposal) *C.struct_cmpi_win {
 	base, size, unit := w.Base(w.Rank())
 	cw.ranks, cw.locked = C.uint32_t(n), (*C.uint8_t)(locked)
 	cw.base, cw.size, cw.unit = base, C.intptr_t(size), C.int(unit)
-	cw.flavor, cw.model = C.MPICH_WIN_FLAVOR_ALLOCATE, C.MPICH_WIN_SEPARATE
-	if mine.flags&proposalShared != 0 {
-		cw.flavor = C.MPICH_WIN_FLAVOR_SHARED
-	}
+	cw.flavor, cw.model = C.int(mine.flavor), C.MPICH_WIN_SEPARATE
 	if w.Unified() {
 		cw.model = C.MPICH_WIN_UNIFIED
 	}
@@ -133,24 +137,31 @@ func makeWin(ec *mpitransport.Comm, mine proposal) *C.struct_cmpi_win {
 }
 
 // goWinMake makes the window of all members of a communicator, still without a
-// handle. NULL: the host must carry it. Collective.
+// handle; base is the memory that MPI_Win_create was given. NULL: the host must carry it. Collective.
 //
 //export goWinMake
-func goWinMake(c *C.struct_cmpi_comm, size, unit C.intptr_t, shared, noncontig C.int) *C.struct_cmpi_win {
+func goWinMake(c *C.struct_cmpi_comm, flavor C.int, base unsafe.Pointer, size, unit C.intptr_t, noncontig C.int) *C.struct_cmpi_win {
 	defer rescue()
 	cm := commOf(c)
 	context := uint64(goChildContext(c))
-	mine := proposal{name: endpoint.NextContextID(), size: int64(size), dispUnit: int32(unit)}
-	if shared != 0 {
-		mine.flags |= proposalShared
-	}
+	mine := proposal{name: endpoint.NextContextID(), size: int64(size), dispUnit: int32(unit), flavor: int32(flavor)}
 	if noncontig != 0 {
 		mine.flags |= proposalNoncontig
 	}
 	if size < 0 || unit <= 0 || unit > math.MaxInt32 {
 		mine.flags |= proposalRefused
 	}
-	return makeWin(endpoint.NewComm(context, cm.engine.Rank(), cm.engine.Members(), nil), mine)
+	if flavor == C.MPICH_WIN_FLAVOR_CREATE && size > 0 {
+		var ok bool
+		if mine.offset, ok = pooledAt(base, int64(size)); !ok {
+			mine.flags |= proposalRefused
+		}
+	}
+	w := makeWin(endpoint.NewComm(context, cm.engine.Rank(), cm.engine.Members(), nil), mine)
+	if w != nil && flavor == C.MPICH_WIN_FLAVOR_CREATE {
+		w.base = base
+	}
+	return w
 }
 
 // goWinPublish gives a window its handle.

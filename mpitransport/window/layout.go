@@ -58,6 +58,7 @@ type layout struct {
 	row       int64 // length of a row
 	data      int64
 	segments  []int64 // where each member's segment starts
+	elsewhere bool    // … from the start of the pool, not of the object
 	total     int64
 
 	// packed: segments of two members may share a line.
@@ -91,6 +92,9 @@ func newLayout(c *Config) (*layout, bool) {
 	l.posts = l.local + int64(l.domains)*n*line
 	l.completes = l.posts + n*l.row
 	l.data = roundUp(l.completes+n*l.row, segPage)
+	if c.Segments != nil {
+		return l, l.placeElsewhere(c)
+	}
 	at := l.data
 	for i, m := range c.Members {
 		if !c.Contiguous {
@@ -107,6 +111,22 @@ func newLayout(c *Config) (*layout, bool) {
 	}
 	l.total = max(at, l.data+1)
 	return l, true
+}
+
+// placeElsewhere takes the segments' places from the configuration; false if one
+// isn't inside the pool's objects.
+func (l *layout) placeElsewhere(c *Config) bool {
+	if len(c.Segments) != len(c.Members) {
+		return false
+	}
+	lo, hi := c.Arena.Bounds()
+	for i, m := range c.Members {
+		if at := c.Segments[i]; m.Size > 0 && (at < lo || at > hi || m.Size > hi-at) {
+			return false
+		}
+	}
+	l.segments, l.elsewhere, l.total = c.Segments, true, l.data+1
+	return true
 }
 
 // maxObject bounds an object so that sums of offsets can't overflow.

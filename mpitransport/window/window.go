@@ -58,7 +58,7 @@ type Member struct {
 }
 
 // Config says what window to make. All members must give the same Name,
-// Members, Contiguous, Shared and LineWrites.
+// Members, Contiguous, Segments, Shared and LineWrites.
 type Config struct {
 	Arena *arena.Arena
 	// Name of the pool object, unique among the objects in the pool.
@@ -69,6 +69,10 @@ type Config struct {
 	// Contiguous makes segments follow one another without a gap, as
 	// MPI_Win_allocate_shared does by default. Otherwise each starts on a page.
 	Contiguous bool
+	// Segments are where the members' segments lie, in bytes from the start of the
+	// pool, if they are not to lie in the window's own object (MPI_Win_create on
+	// memory of MPI_Alloc_mem); no two may share a line. Nil otherwise.
+	Segments []int64
 	// Shared says that members load and store in each other's segments
 	// directly (MPI_Win_allocate_shared): synchronization then covers them.
 	Shared bool

@@ -9,7 +9,12 @@ import (
 func (w *Window) at(off int64) unsafe.Pointer { return unsafe.Add(w.base, off) }
 
 // segment is the address of a member's segment in this process.
-func (w *Window) segment(rank int) unsafe.Pointer { return w.at(w.lay.segments[rank]) }
+func (w *Window) segment(rank int) unsafe.Pointer {
+	if w.lay.elsewhere {
+		return unsafe.Add(w.v.Base(), w.lay.segments[rank])
+	}
+	return w.at(w.lay.segments[rank])
+}
 
 func word64(p unsafe.Pointer) *uint64 { return (*uint64)(p) }
 
