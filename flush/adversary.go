@@ -1,5 +1,7 @@
 package flush
 
+import "runtime"
+
 // The adversary does what caches and write buffers are allowed to do unasked:
 // evict a dirty line early, prefetch a clean one (which from then on is stale),
 // and let queued writes overtake each other. It is driven by the seed alone.
@@ -7,10 +9,19 @@ package flush
 // chance reports whether an adversarial act happens now.
 func (e *emulator) chance() bool { return e.chaos > 0 && e.rng.IntN(100) < e.chaos }
 
+// yieldEvery is after how many touched lines a host stands still for the others:
+// odd, and about as many as one step of a protocol touches, so that it happens
+// between any two of its primitives. Hosts in one process otherwise run for
+// milliseconds on end.
+const yieldEvery = 7
+
 // disturb notes that line is being touched and lets the adversary act.
 func (e *emulator) disturb(line uintptr) {
 	e.recent[e.next%recentLines] = line
 	e.next++
+	if e.chaos > 0 && e.next%yieldEvery == 0 {
+		runtime.Gosched()
+	}
 	for range maxActs {
 		if !e.chance() {
 			return
