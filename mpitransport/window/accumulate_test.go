@@ -408,3 +408,28 @@ func TestCombineWord(t *testing.T) {
 		}
 	}
 }
+
+// TestUnaligned: elements at odd addresses are updated one at a time, too.
+func TestUnaligned(t *testing.T) {
+	const n, rounds = 2, 200000
+	j := newJob(t, n, shape{domains: 1})
+	j.run(func(w *Window, barrier func()) error {
+		if err := must(w.LockAll(0)); err != nil {
+			return err
+		}
+		for range rounds {
+			if err := must(w.Accumulate(Data{value(int64(1)), 8, byteType}, place(0, 61, 8), OpSum, Int64)); err != nil {
+				return err
+			}
+		}
+		barrier()
+		var sum int64
+		if err := must(w.FetchAndOp(nil, unsafe.Pointer(&sum), Int64, 0, 61, OpNoOp), w.UnlockAll()); err != nil {
+			return err
+		}
+		if sum != n*rounds {
+			return fmt.Errorf("%d, want %d", sum, n*rounds)
+		}
+		return nil
+	})
+}

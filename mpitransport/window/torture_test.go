@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"unsafe"
@@ -130,7 +131,11 @@ func (r *rank) step() error {
 		}
 		cut := int64(r.rng.IntN(49)) // in two pieces
 		r.writes[target]++
-		return must(r.w.Put(data(b[:cut]), place(target, 0, cut)), r.w.Put(data(b[cut:]), place(target, cut, 48-cut)), r.w.Unlock(target))
+		if err := must(r.w.Put(data(b[:cut]), place(target, 0, cut))); err != nil {
+			return err
+		}
+		r.dawdle()
+		return must(r.w.Put(data(b[cut:]), place(target, cut, 48-cut)), r.w.Unlock(target))
 	}
 	if err := must(r.w.Lock(LockShared, target, 0)); err != nil {
 		return err
@@ -143,8 +148,16 @@ func (r *rank) step() error {
 	return must(r.w.Unlock(target))
 }
 
+// dawdle lets the others run, now and then.
+func (r *rank) dawdle() {
+	if r.rng.IntN(3) == 0 {
+		runtime.Gosched()
+	}
+}
+
 // shared does one thing that a shared lock allows.
 func (r *rank) shared(target int) error {
+	r.dawdle()
 	switch r.rng.IntN(4) {
 	case 0:
 		_, err := r.words(target)

@@ -522,3 +522,66 @@ func threadWork(w *Window, thread, rounds int) error {
 	}
 	return nil
 }
+
+// TestNeighbouringSegments: segments shorter than a line, each changed under its
+// own lock by another rank, at one time.
+func TestNeighbouringSegments(t *testing.T) {
+	const n, rounds, size = 4, 40, 21
+	for _, s := range shapes {
+		s.contiguous = true
+		t.Run(s.String(), func(t *testing.T) {
+			j := newJob(t, n, s)
+			j.size = func(int) int64 { return size }
+			j.run(func(w *Window, _ func()) error {
+				target := (w.Rank() + 1) % n
+				var sum [2]int64
+				for i := range rounds {
+					b, got := pattern(5, i+w.Rank()), make([]byte, 5)
+					one := value(int64(1))
+					if err := must(w.Lock(LockType(i%2), target, 0), w.Put(data(b), place(target, 0, 5)),
+						w.FetchAndOp(one, unsafe.Pointer(&sum[0]), Int64, target, 5, OpSum),
+						w.Accumulate(Data{one, 8, byteType}, place(target, 13, 8), OpSum, Int64),
+						w.Flush(target), w.Get(data(got), place(target, 0, 5)),
+						w.FetchAndOp(nil, unsafe.Pointer(&sum[1]), Int64, target, 13, OpNoOp), w.Unlock(target)); err != nil {
+						return err
+					}
+					if !bytes.Equal(b, got) || sum != [2]int64{int64(i), int64(i + 1)} {
+						return fmt.Errorf("round %d: %v and %v, want %v and %d", i, got, sum, b, i)
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestSharedHandsOver: what one rank puts under a shared lock, in several lines,
+// is complete for whoever gets the lock exclusively after it.
+func TestSharedHandsOver(t *testing.T) {
+	const n, rounds, size = 3, 80, 300
+	eachShape(t, n, func(t *testing.T, j *job) {
+		j.run(func(w *Window, _ func()) error {
+			for i := range rounds {
+				b := make([]byte, size)
+				if w.Rank() == 0 {
+					for k := range b {
+						b[k] = byte(i)
+					}
+					if err := must(w.Lock(LockShared, 1, 0), w.Put(data(b), place(1, 7, size)), w.Unlock(1)); err != nil {
+						return err
+					}
+					continue
+				}
+				if err := must(w.Lock(LockExclusive, 1, 0), w.Get(data(b), place(1, 7, size)), w.Unlock(1)); err != nil {
+					return err
+				}
+				for k := range b {
+					if b[k] != b[0] {
+						return fmt.Errorf("round %d: byte %d is %d, byte 0 %d", i, k, b[k], b[0])
+					}
+				}
+			}
+			return nil
+		})
+	})
+}
