@@ -520,11 +520,23 @@ func (e *Endpoint) lock() {
 		return
 	}
 	for spins := 0; !e.locked.CompareAndSwap(0, 1); spins++ {
-		if spins < 64 && !e.oversub {
-			flush.Pause()
-		} else {
-			osYield()
-		}
+		e.awaitLock(spins)
+	}
+}
+
+// awaitLock is one look's wait. It is a call of its own, which the compiler
+// begins with a look at the goroutine's preemption request. Without one in the
+// loop, the garbage collector could wait for this goroutine for ever: its signal
+// nearly always meets a thread that yields at the end of the system call, where
+// Go can't stop it. And the holder of the lock may be waiting for the collector,
+// for memory.
+//
+//go:noinline
+func (e *Endpoint) awaitLock(spins int) {
+	if spins < 64 && !e.oversub {
+		flush.Pause()
+	} else {
+		osYield()
 	}
 }
 
