@@ -8,7 +8,33 @@ import (
 // atomic towards all other accumulates of the same kind. Both types must be made
 // of elements of kind e. Errors: as of Put, and ErrOp.
 func (w *Window) Accumulate(origin Data, target Place, op Op, e Elem) Class {
+	if w.coherent && op != OpNoOp && op.Valid(e) {
+		if src, dst, n := w.quick(&origin, &target); n > 0 && w.updateRun(target.Rank, op, e, dst, src, n) {
+			return OK
+		}
+	}
 	return w.accumulate(origin, Data{}, target, op, e, false)
+}
+
+// updateRun is Accumulate of one run to one run in a coherent window; false if it
+// isn't made of aligned elements that CPU atomics can update, and so needs more.
+func (w *Window) updateRun(rank int, op Op, e Elem, dst, src unsafe.Pointer, n int64) bool {
+	size := int64(e.Size())
+	switch {
+	case n%size != 0:
+		return false
+	case !w.cfg.Threaded && w.held[rank] == exclusive:
+		w.stored()
+		combine(e, op, dst, src, int(n/size))
+		return true
+	case !e.atomicKind() || uintptr(dst)%uintptr(size) != 0:
+		return false
+	}
+	w.stored()
+	for i := int64(0); i < n; i += size {
+		atomicUpdate(e, op, unsafe.Add(dst, i), loadElem(unsafe.Add(src, i), size))
+	}
+	return true
 }
 
 // GetAccumulate is Accumulate that also fetches what the target's elements were.

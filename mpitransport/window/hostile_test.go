@@ -23,11 +23,12 @@ func FuzzControl(f *testing.F) {
 		j.alive = func(int32) bool { return false } // nobody else lives
 		j.arenas = j.arenas[:1]
 		c := j.config(0, newBarrier(1))
+		c.Idle = func(spins int) int { return spins + 1 }
 		// A second member, of another domain if there are several, that never
 		// comes: what it should write is noise.
 		c.Members = append(c.Members, Member{World: 1, Domain: int32(10 + 1%s.domains), Size: 256, DispUnit: 1})
 		w := memberless(t, c)
-		w.patience = time.Millisecond
+		w.patience = 0
 		control := unsafe.Slice((*byte)(w.at(line)), w.lay.data-line)
 		for i, x := range noise {
 			control[(at+uint64(i))%uint64(len(control))] = x

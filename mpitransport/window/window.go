@@ -140,8 +140,6 @@ const (
 	NoPut
 	NoPrecede
 	NoSucceed
-
-	allAsserts = 1<<iota - 1
 )
 
 // Create makes a window. It is collective over the members, and they all return

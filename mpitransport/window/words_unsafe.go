@@ -3,6 +3,8 @@ package window
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"cmpi/flush"
 )
 
 // at is the address of an offset in the window's object.
@@ -54,6 +56,12 @@ func (w *Window) settle() {
 		return
 	}
 	w.settled()
+	if !w.coherent && w.v.Mode() == flush.Flush {
+		// A get invalidates before it loads, which orders it; so a fence among
+		// the stores is enough. (It costs half of a full one.)
+		w.v.Fence()
+		return
+	}
 	w.v.FullFence()
 }
 
