@@ -23,6 +23,7 @@ import (
 type options struct {
 	modes    string
 	cases    int
+	first    int
 	only     int
 	repeat   int
 	seed     uint64
@@ -42,6 +43,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.modes, "mode", "coherent", "native, coherent, flush, uncached, emulate, several with commas, or all")
 	flag.IntVar(&o.cases, "cases", 1000, "cases per mode")
+	flag.IntVar(&o.first, "first", 0, "number of the first case, a multiple of 100")
 	flag.IntVar(&o.only, "only", -1, "this case alone, with its batch's settings")
 	flag.IntVar(&o.repeat, "repeat", 20, "how often a single case is executed, with -only and by -shrink")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed: the same seed gives the same cases and settings")
@@ -140,7 +142,7 @@ func (o *options) numbers(batch int) (list []int) {
 		}
 		return list
 	}
-	for n := batch * run.Size; n < min((batch+1)*run.Size, o.cases); n++ {
+	for n := batch * run.Size; n < min((batch+1)*run.Size, o.first+o.cases); n++ {
 		list = append(list, n)
 	}
 	return list
@@ -152,7 +154,7 @@ func (o *options) printCases(m run.Mode) {
 		fmt.Printf("%v\n%v", b, b.Case(o.seed, o.only))
 		return
 	}
-	for n := range o.cases {
+	for n := o.first; n < o.first+o.cases; n++ {
 		b := run.NewBatch(o.seed, n/run.Size, m, o.wish)
 		fmt.Printf("%v\n%v\n", b, b.Case(o.seed, n))
 	}
@@ -164,7 +166,7 @@ func (o *options) mode(ctx context.Context, r *run.Runner, m run.Mode) (res resu
 	res = result{Mode: m, Seed: o.seed}
 	defer func() { res.Seconds = time.Since(start).Seconds() }()
 	batches := []int{}
-	for i := 0; i*run.Size < o.cases; i++ {
+	for i := o.first / run.Size; i*run.Size < o.first+o.cases; i++ {
 		batches = append(batches, i)
 	}
 	if o.only >= 0 {
