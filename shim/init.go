@@ -409,6 +409,7 @@ func goFinish() {
 	}
 	C.cmpi_world_barrier()
 	stopHelper()
+	freePooled()
 	if err := endpoint.Finalize(); err != nil {
 		say("rank %d: %v", endpoint.Rank(), err)
 	}
