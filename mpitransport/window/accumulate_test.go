@@ -409,9 +409,13 @@ func TestCombineWord(t *testing.T) {
 	}
 }
 
+// unalignedRounds makes the ranks meet: 10 ms each.
+var unalignedRounds = 200000
+
 // TestUnaligned: elements at odd addresses are updated one at a time, too.
 func TestUnaligned(t *testing.T) {
-	const n, rounds = 2, 200000
+	const n = 2
+	rounds := unalignedRounds
 	j := newJob(t, n, shape{domains: 1})
 	j.run(func(w *Window, barrier func()) error {
 		if err := must(w.LockAll(0)); err != nil {
@@ -427,7 +431,7 @@ func TestUnaligned(t *testing.T) {
 		if err := must(w.FetchAndOp(nil, unsafe.Pointer(&sum), Int64, 0, 61, OpNoOp), w.UnlockAll()); err != nil {
 			return err
 		}
-		if sum != n*rounds {
+		if sum != int64(n*rounds) {
 			return fmt.Errorf("%d, want %d", sum, n*rounds)
 		}
 		return nil
