@@ -18,7 +18,8 @@ type Report struct {
 	Limits      []Limit         `json:"limits"`
 	Figure11    []Limit         `json:"figure11"`
 	Targets     []Target        `json:"targets"`
-	Errors      []string        `json:"errors"` // runs that gave no values
+	Errors      []string        `json:"errors"`      // runs that gave no values
+	PeerErrors  []string        `json:"peer_errors"` // the same of an MPI library without us, which is no fault of ours
 }
 
 // BenchmarkInfo describes a benchmark that was run.

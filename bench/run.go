@@ -87,7 +87,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			}
 			if err != nil {
 				j.dead = true
-				r.Errors = append(r.Errors, fmt.Sprintf("%s, %s: %v", j.benchmark.Name, j.variant.Title, err))
+				what := fmt.Sprintf("%s, %s: %v", j.benchmark.Name, j.variant.Title, err)
+				if j.variant.Preloaded() {
+					r.Errors = append(r.Errors, what)
+				} else {
+					r.PeerErrors = append(r.PeerErrors, what)
+				}
 				continue
 			}
 			for _, p := range points {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -69,7 +70,7 @@ func (r *Report) WriteText(w io.Writer) {
 	for _, t := range r.tables() {
 		t.writeText(w)
 	}
-	for _, e := range r.Errors {
+	for _, e := range r.failures() {
 		fmt.Fprintf(w, "\nfailed: %s\n", e)
 	}
 }
@@ -80,10 +81,13 @@ func (r *Report) WriteMarkdown(w io.Writer) {
 	for _, t := range r.tables() {
 		t.writeMarkdown(w)
 	}
-	for _, e := range r.Errors {
+	for _, e := range r.failures() {
 		fmt.Fprintf(w, "\nFailed: %s\n", strings.ReplaceAll(e, "\n", " "))
 	}
 }
+
+// failures are all runs that gave no values.
+func (r *Report) failures() []string { return slices.Concat(r.Errors, r.PeerErrors) }
 
 // how says what the figures in the tables are.
 func (r *Report) how() string {

@@ -264,10 +264,10 @@ func TestNoAllocation(t *testing.T) {
 // and lengths say.
 func FuzzConsumer(f *testing.F) {
 	c := Config{Lines: 8, SeqBits: 4, Key: 7 << 40}
-	word := newLineState(nil, c)
+	word := newLineState(at(shared(f, c.Size())), c)
 	good := make([]byte, 8*flush.LineSize)
 	for i := range 8 {
-		binary.LittleEndian.PutUint64(good[i*flush.LineSize+flush.LinePayload:], word.word(uint64(i)))
+		binary.LittleEndian.PutUint64(good[i*flush.LineSize+flush.LinePayload:], word.word(uint64(c.Lines+i)))
 		binary.LittleEndian.PutUint64(good[i*flush.LineSize+8:], uint64(i)*100)
 	}
 	f.Add(good, false)
@@ -279,7 +279,7 @@ func FuzzConsumer(f *testing.F) {
 		}
 		mem := shared(t, c.Size())
 		v := view(t, mem, flush.Coherent, 1)
-		copy(mem[flush.LineSize:], b)
+		copy(mem[creditSpan:], b)
 		k, err := NewConsumer(v, v.Base(), c)
 		if err != nil {
 			t.Fatal(err)

@@ -247,8 +247,8 @@ int main(int argc, char **argv)
     CALL(Comm_free, &dup);
     made[Finalize]++;
     print_counts("made", rank, made);
-    if (rank == 0)
-        printf("OK calls\n");
-    fflush(stdout);
+    static const char ok[] = "OK calls\n"; /* in one piece, too */
+    if (rank == 0 && write(STDOUT_FILENO, ok, sizeof ok - 1) < 0)
+        return 1;
     return MPI_Finalize();
 }
