@@ -32,7 +32,7 @@ library in several modes, interleaved, one rank per core, and prints medians,
 spread, ratios, and whether the targets are met. Beside the tables it writes
 bench.json (every value), bench.md, and plots of latency and bandwidth.
 
-Keep the machine idle while it runs; a full run takes about 15 minutes.`,
+Keep the machine idle while it runs; a full run takes about half an hour.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
