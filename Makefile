@@ -1,6 +1,7 @@
 # make demo      one MPI program with and without the library, side by side
 # make lib       build/out/libcmpi.so and build/out/cmpi
 # make test      everything; the last line counts
+# make apps      programs of others in full (tests/apps), installed if missing; long
 # make race      the pure-Go packages under the race detector
 # make fuzz      every fuzz target for FUZZTIME (5s)
 # make lint      gofmt, go vet, staticcheck
@@ -25,7 +26,7 @@ GO_BUILD := $(GO) build -trimpath
 TESTSUM := $(GO) build -o $(OUT)/testsum ./build/testsum && $(OUT)/testsum -fuzztime $(FUZZTIME)
 
 .DEFAULT_GOAL := lib
-.PHONY: lib library command demo test race fuzz lint bench install clean
+.PHONY: lib library command demo test apps race fuzz lint bench install clean
 
 lib: library command
 
@@ -41,6 +42,10 @@ demo: lib
 
 test: lib
 	@$(TESTSUM)
+
+apps: lib
+	build/setup --apps
+	$(GO) test -count=1 -timeout 120m -v ./tests/apps -full
 
 race:
 	@$(TESTSUM) race
