@@ -59,13 +59,14 @@ func (h *helper) run() {
 	}
 }
 
-// The words of cmpi_state that the helper shares with the C side.
+// The words of cmpi_state that Go shares with the C side.
 var (
 	stateOwner    = (*int32)(unsafe.Pointer(&C.cmpi_state.owner))
 	stateInHost   = (*int32)(unsafe.Pointer(&C.cmpi_state.in_host))
 	stateThreaded = (*int32)(unsafe.Pointer(&C.cmpi_state.threaded))
 	stateActive   = (*int32)(unsafe.Pointer(&C.cmpi_state.active))
 	stateAsync    = (*int32)(unsafe.Pointer(&C.cmpi_state.async))
+	stateCrowded  = (*int32)(unsafe.Pointer(&C.cmpi_state.crowded))
 )
 
 // pass makes one progress pass if no thread of the program can.

@@ -244,6 +244,7 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) (
 	}
 	endpoint.SetThreaded(threaded)
 	atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
+	atomic.StoreInt32(stateCrowded, int32(truth(endpoint.Oversubscribed())))
 	return take()
 }
 

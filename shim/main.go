@@ -19,6 +19,7 @@
 //	comms.c        communicator constructors
 //	types.c        how the host's datatypes were made
 //	passthrough.c  host functions that we only have to keep moving beside
+//	polite.c       ranks that wait in the host let others run
 //	win.c          windows and their memory: constructors, attributes, synchronisation
 //	rma.c, rma.h   one-sided operations, and those that need no call into Go
 //	cabi.c         the interfaces for C programs without an MPI, cmpi.h

@@ -56,6 +56,7 @@ struct cmpi_state {
 	_Atomic int32_t active;   // we carry communicators; set once, collectively
 	_Atomic int32_t threaded; // MPI_THREAD_MULTIPLE
 	_Atomic int32_t async;    // the program has something in the host that runs on its own
+	_Atomic int32_t crowded;  // more ranks than processors share this machine
 	_Atomic int32_t in_host;  // threaded: how many threads are inside the host
 	_Atomic int32_t owner;    // else: CMPI_OWNED, CMPI_IN_HOST or CMPI_HELPER
 	int32_t depth;            // else: how deeply host calls are nested

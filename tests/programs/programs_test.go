@@ -75,6 +75,8 @@ var list = []program{
 	{name: "progress"},
 	// MPICH needs the sender's help for all but small messages.
 	{name: "independent", args: map[mode][]string{native: {"bytes=1000"}}},
+	// MPICH alone spins where ranks share processors.
+	{name: "crowd", args: map[mode][]string{native: {"polite=0"}}},
 	{name: "threads"},
 	{name: "leak"},
 	{name: "abort", exit: 42},
