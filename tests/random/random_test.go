@@ -7,20 +7,24 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"cmpi/tests/random/program"
 	"cmpi/tests/random/run"
 )
 
 var (
-	perMode = flag.Int("cases", 0, "cases per mode (0: a few, seconds)")
+	perMode = flag.Int("cases", 0, "cases per mode (0: what some seconds allow)")
 	seed    = flag.Uint64("seed", 1, "seed of the cases")
 	library = flag.String("library", "../../build/out/libcmpi.so", "the library")
 )
 
-// counts are the cases per mode of an ordinary run: as many as a few seconds
-// allow. Natively they judge the judge.
-var counts = map[run.Mode]int{run.Native: 200, "coherent": 600, "flush": 400, "uncached": 200, "emulate": 200}
+// An ordinary run executes up to so many cases per mode, and begins no batch of
+// them after so long. Natively they judge the judge.
+const (
+	usual  = 500
+	budget = 4 * time.Second
+)
 
 // TestRandom executes generated programs in every mode.
 func TestRandom(t *testing.T) {
@@ -43,11 +47,12 @@ func TestRandom(t *testing.T) {
 			if _, err := os.Stat(path); err != nil && mode != run.Native {
 				t.Skipf("the library is not built (make lib): %v", err)
 			}
-			n := counts[mode]
-			if *perMode > 0 {
-				n = *perMode
+			n := *perMode
+			if n == 0 {
+				n = usual
 			}
-			for i := 0; i*run.Size < n; i++ {
+			start := time.Now()
+			for i := 0; i*run.Size < n && (*perMode > 0 || time.Since(start) < budget); i++ {
 				batch(t, r, mode, i)
 			}
 		})
