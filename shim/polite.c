@@ -24,6 +24,8 @@ enum { BEFORE_YIELD = 8, BEFORE_NAP = 100 };
 // Shorter than a rank's turn, longer than the kernel needs to switch twice.
 static const struct timespec nap = {0, 50 * 1000};
 
+_Thread_local unsigned cmpi_idle;
+
 typedef unsigned progress_function(void *worker);
 
 // UCX's own function: behind us in the search order, or in a library that was
@@ -57,17 +59,16 @@ static int in_host(void)
 
 unsigned ucp_worker_progress(void *worker)
 {
-	static _Thread_local unsigned idle;
 	unsigned done = find_progress()(worker);
 	if (__builtin_expect(!atomic_load_explicit(&cmpi_state.crowded, memory_order_relaxed), 1))
 		return done;
 	if (done != 0 || !in_host()) {
-		idle = 0;
+		cmpi_idle = 0;
 		return done;
 	}
-	if (++idle > BEFORE_NAP)
+	if (++cmpi_idle > BEFORE_NAP)
 		nanosleep(&nap, NULL);
-	else if (idle > BEFORE_YIELD)
+	else if (cmpi_idle > BEFORE_YIELD)
 		sched_yield();
 	return done;
 }

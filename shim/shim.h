@@ -80,6 +80,9 @@ static inline int cmpi_threaded(void)
 extern uint32_t cmpi_fast_pending;
 void cmpi_fast_hand_over(void);
 
+// How often in a row this thread's wait in the host has found nothing (polite.c).
+extern _Thread_local unsigned cmpi_idle __attribute__((tls_model("initial-exec")));
+
 // Around a call into the host that may block.
 static inline void cmpi_enter_host(void)
 {
@@ -87,6 +90,7 @@ static inline void cmpi_enter_host(void)
 		return;
 	if (__builtin_expect(cmpi_fast_pending != 0, 0))
 		cmpi_fast_hand_over();
+	cmpi_idle = 0;
 	if (cmpi_threaded())
 		atomic_fetch_add_explicit(&cmpi_state.in_host, 1, memory_order_relaxed);
 	else if (cmpi_state.depth++ == 0)
