@@ -71,6 +71,9 @@ func batch(t *testing.T, r *run.Runner, mode run.Mode, number int) {
 		t.Fatal(err)
 	}
 	for _, f := range failures {
+		if mode == run.Native && f.Kind != run.Illegal { // MPICH's own failure, says nothing of the judge
+			t.Skipf("seed %d, %v: natively %v", *seed, b, f)
+		}
 		t.Errorf("seed %d, %v\n%v\n%v", *seed, b, f, f.Case)
 	}
 	if len(failures) == 0 && done < len(cases) {
