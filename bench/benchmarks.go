@@ -25,6 +25,7 @@ const (
 	BW       = "bw"
 	BiBW     = "bibw"
 	MsgRate  = "mbw_mr"
+	MTRate   = "mt_rate"
 	NetPIPE  = "netpipe"
 	InitTime = "init"
 	Memory   = "memory"
@@ -62,6 +63,7 @@ var benchmarks = []Benchmark{
 	{BW, "bandwidth, window 64", MBPerSecond, "bw", "osu_bw", 1, "", ""},
 	{BiBW, "bidirectional bandwidth, window 64", MBPerSecond, "bibw", "osu_bibw", 1, "", ""},
 	{MsgRate, "message rate, window 64", MessagesPerSec, "mbw_mr", "osu_mbw_mr", 2, "", ""},
+	{MTRate, "message rate of 4 threads per rank, window 64", MessagesPerSec, "rate_threads", "", 2, "", ""},
 	{NetPIPE, "NetPIPE (NPmpich2), one-way time", Microseconds, "", "", 1, "", ""},
 	oneSided(PutFlush, "put", "flush"),
 	oneSided(GetFlush, "get", "flush"),
@@ -107,7 +109,9 @@ var (
 func (b Benchmark) isOneSided() bool { return b.sync != "" }
 
 // hasPairs says whether the benchmark runs with any number of pairs of ranks.
-func (b Benchmark) hasPairs() bool { return b.program == "mbw_mr" || b.program == "rma_multi" }
+func (b Benchmark) hasPairs() bool {
+	return b.program == "mbw_mr" || b.program == "rate_threads" || b.program == "rma_multi"
+}
 
 // isStartup says whether the benchmark is run once with many ranks rather than
 // over message sizes; its samples have the number of ranks for a size.

@@ -63,6 +63,7 @@ var goals = []goal{
 	{"8 B latency, flush / the paper's protocol in flush mode", small, of(Latency, Flush), of(Latency, FlushPaper), false, true, 0.4},
 	{"bandwidth 64 KiB–4 MiB, coherent / MPICH", bulk, of(BW, Coherent), of(BW, NativeMPICH), false, false, 1.1},
 	{"8 B message rate, coherent / MPICH", small, of(MsgRate, Coherent), of(MsgRate, NativeMPICH), false, false, 1.2},
+	{"8 B message rate of 4 threads, coherent / MPICH", small, of(MTRate, Coherent), of(MTRate, NativeMPICH), false, false, 1},
 	{"bandwidth 64 KiB–4 MiB, flush / bare streaming copy through", bulk, of(BW, Flush), limitOf(LimitStream), false, false, 0.7},
 	{"8 B put and flush, coherent / MPICH", small, of(PutFlush, Coherent), of(PutFlush, NativeMPICH), false, true, 0.4},
 	{"8 B put and flush, coherent / Open MPI", small, of(PutFlush, Coherent), of(PutFlush, NativeOpenMPI), false, true, 0.7},

@@ -34,6 +34,7 @@ struct bench {
     long min, max;
     long iterations, warmup;
     int window;
+    int threads; /* 0: the program has one; else all of them communicate */
     const char *sync, *op; /* NULL: not for this program */
     int rank, size;
     char *send, *recv; /* max * slots bytes each */
@@ -60,9 +61,14 @@ static inline char *bench_buffer(size_t bytes, int fill)
  * slots is the number of messages that a buffer holds. */
 static inline void bench_init(struct bench *b, int *argc, char ***argv, long slots)
 {
-    int c;
+    int c, level = MPI_THREAD_MULTIPLE;
 
-    MPI_Init(argc, argv);
+    if (b->threads > 0)
+        MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+    else
+        MPI_Init(argc, argv);
+    if (level < MPI_THREAD_MULTIPLE)
+        bench_fail("this MPI has no MPI_THREAD_MULTIPLE");
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->size);
     while ((c = getopt(*argc, *argv, "m:i:x:W:s:o:")) != -1) {

@@ -63,10 +63,14 @@ func netPIPEResult(dir string, r job.Result) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The first lines come from both ranks, in any order.
-	_, table, ok := strings.Cut(r.Stderr, "Now starting the main loop")
+	head, table, ok := strings.Cut(r.Stderr, "Now starting the main loop")
 	if !ok {
 		return nil, errors.New("no table")
+	}
+	// The first lines come from both ranks, in any order; rank 1's may stand
+	// anywhere in rank 0's table.
+	for line := range strings.Lines(head) {
+		table = strings.ReplaceAll(table, line, "")
 	}
 	return lines(measured.ReplaceAllString(table+string(file), "#")), nil
 }
