@@ -164,16 +164,22 @@ func goWinMake(c *C.struct_cmpi_comm, flavor C.int, base unsafe.Pointer, size, u
 	return w
 }
 
-// goWinPublish gives a window its handle.
+// goWinPublish gives a window its handle. Collective. The members leave it close
+// together: coarray Fortran sets what it has allocated right after the
+// constructor, as though nobody could have put something there before.
 //
 //export goWinPublish
 func goWinPublish(w *C.struct_cmpi_win, handle C.int) C.int {
 	defer rescue()
 	winsLock.Lock()
-	defer winsLock.Unlock()
 	w.handle = C.int32_t(handle)
-	if C.cmpi_win_table_set(w.handle, w) != 0 {
+	full := C.cmpi_win_table_set(w.handle, w) != 0
+	winsLock.Unlock()
+	if full {
 		return errNoMem
+	}
+	if barrier(winOf(w).comm) != nil {
+		return C.MPICH_ERR_OTHER
 	}
 	return success
 }

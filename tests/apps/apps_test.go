@@ -23,6 +23,7 @@ type app struct {
 	ranks []int
 	modes []job.Mode // beside native
 	slow  bool       // only under -full
+	frail bool       // it judges itself, and natively fails now and then
 	limit time.Duration
 
 	// prepare fills a run's own folder with input and gives the command line.
@@ -58,14 +59,14 @@ func test(t *testing.T, apps []app) {
 		t.Run(a.name, func(t *testing.T) {
 			for _, n := range a.ranks {
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
-					want, ok := a.run(t, job.Native, n)
-					if !ok {
+					want, native := a.run(t, job.Native, n)
+					if !native && !a.frail {
 						t.Fatal("the native run failed")
 					}
 					for _, m := range a.modes {
 						t.Run(string(m), func(t *testing.T) {
 							got, ok := a.run(t, m, n)
-							if d := cmp.Diff(want, got, a.equal...); ok && d != "" {
+							if d := cmp.Diff(want, got, a.equal...); native && ok && d != "" {
 								t.Errorf("native (-) and over the library (+):\n%s", d)
 							}
 						})
@@ -82,6 +83,10 @@ func (a app) run(t *testing.T, m job.Mode, ranks int) (result any, ok bool) {
 	dir := t.TempDir()
 	j := job.Job{Program: a.prepare(t, dir), Ranks: ranks, Mode: m, Dir: dir, Env: a.env, Limit: a.limit}
 	r := j.Run()
+	if m == job.Native && a.frail && !r.OK() {
+		t.Logf("nothing to compare with: natively %v", r)
+		return nil, false
+	}
 	if m == job.Native && r.Err != nil { // on a busy machine its waiting ranks stand in each other's way
 		t.Skipf("nothing to compare with: natively %v", r.Err)
 	}
@@ -90,6 +95,10 @@ func (a app) run(t *testing.T, m job.Mode, ranks int) (result any, ok bool) {
 		return nil, false
 	}
 	result, err := a.result(dir, r)
+	if err != nil && m == job.Native && a.frail {
+		t.Logf("nothing to compare with: natively %v", err)
+		return nil, false
+	}
 	if err != nil {
 		t.Errorf("%v: %v: %v", j, err, r)
 		return nil, false
