@@ -152,8 +152,9 @@ func (w *Window) Free() Class { return w.free() }
 
 // Base is where the segment of a rank lies in this process, its length and its
 // displacement unit, as MPI_Win_shared_query tells them. ProcNull stands for the
-// first rank with a segment that is not empty. No error: nil, 0, 0 for a rank
-// that isn't one.
+// first rank with a segment that is not empty. An empty segment lies nowhere but
+// where segments are contiguous, between its neighbours. No error: nil, 0, 0 for
+// a rank that isn't one.
 func (w *Window) Base(rank int) (base unsafe.Pointer, size int64, dispUnit int32) {
 	if rank == ProcNull {
 		rank = w.lay.firstSegment()
@@ -162,6 +163,9 @@ func (w *Window) Base(rank int) (base unsafe.Pointer, size int64, dispUnit int32
 		return nil, 0, 0
 	}
 	m := &w.cfg.Members[rank]
+	if m.Size == 0 && !w.cfg.Contiguous {
+		return nil, 0, m.DispUnit
+	}
 	return w.segment(rank), m.Size, m.DispUnit
 }
 

@@ -470,6 +470,27 @@ func TestContiguous(t *testing.T) {
 	}
 }
 
+// TestEmptySegments: a segment of no bytes lies between its neighbours where
+// segments are contiguous, else nowhere.
+func TestEmptySegments(t *testing.T) {
+	for _, s := range []shape{{domains: 1, contiguous: true, shared: true}, {domains: 1, shared: true}, {domains: 2}} {
+		j := newJob(t, 3, s)
+		j.size = func(r int) int64 { return int64(r%2) * 64 }
+		j.run(func(w *Window, _ func()) error {
+			first, _, _ := w.Base(0)
+			full, size, _ := w.Base(1)
+			last, none, _ := w.Base(2)
+			if full == nil || size != 64 || none != 0 {
+				return fmt.Errorf("segments: %p + %d, %p + %d", full, size, last, none)
+			}
+			if s.contiguous != (first == full && last == unsafe.Add(full, size)) || !s.contiguous && (first != nil || last != nil) {
+				return fmt.Errorf("%v: empty segments at %p and %p, the full one at %p", s, first, last, full)
+			}
+			return nil
+		})
+	}
+}
+
 // TestThreads: two threads of each rank use one window at one time.
 func TestThreads(t *testing.T) {
 	const n, rounds = 2, 50
