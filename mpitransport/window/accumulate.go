@@ -31,9 +31,7 @@ func (w *Window) updateRun(rank int, op Op, e Elem, dst, src unsafe.Pointer, n i
 		return false
 	}
 	w.stored()
-	for i := int64(0); i < n; i += size {
-		atomicUpdate(e, op, unsafe.Add(dst, i), loadElem(unsafe.Add(src, i), size))
-	}
+	atomicUpdateRun(e, op, dst, src, n)
 	return true
 }
 

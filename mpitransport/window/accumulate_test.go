@@ -101,6 +101,49 @@ func number(e Elem, b []byte) float64 {
 	return float64(loadElem(p, int64(e.Size())))
 }
 
+// TestLongRuns: all ranks add to the same elements at once, in runs of many words
+// that begin and end inside a word. No sum is lost, nothing beside is touched.
+func TestLongRuns(t *testing.T) {
+	const n, rounds, size, from, to = 3, 30, 4096, 2, 4090
+	eachShape(t, n, func(t *testing.T, j *job) {
+		j.size = func(int) int64 { return size }
+		for _, e := range []Elem{Int8, Uint16} {
+			want := make([]byte, size)
+			for i := from; i < to; i += e.Size() {
+				want[i] = n * rounds
+			}
+			one := make([]byte, to-from)
+			for i := 0; i < len(one); i += e.Size() {
+				one[i] = 1
+			}
+			typ := datatype.Contiguous(int64(e.Size()), byteType)
+			count := int64(len(one) / e.Size())
+			j.run(func(w *Window, barrier func()) error {
+				if err := must(w.LockAll(0)); err != nil {
+					return err
+				}
+				for range rounds {
+					if c := w.Accumulate(Data{ptr(one), count, typ}, Place{1, from, count, typ}, OpSum, e); c != OK {
+						return c
+					}
+				}
+				if err := must(w.UnlockAll()); err != nil {
+					return err
+				}
+				barrier()
+				got := make([]byte, size)
+				if err := must(w.Lock(LockShared, 1, 0), w.Get(data(got), place(1, 0, size)), w.Unlock(1)); err != nil {
+					return err
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					return fmt.Errorf("%v, seed %d: %s", e, j.s.seed, d)
+				}
+				return nil
+			})
+		}
+	})
+}
+
 // TestFetchUnique: tickets drawn with fetch-and-add, and with compare-and-swap,
 // are given out once each.
 func TestFetchUnique(t *testing.T) {

@@ -82,6 +82,40 @@ func atomicUpdate(e Elem, op Op, p unsafe.Pointer, operand uint64) uint64 {
 	}
 }
 
+// updateBlock is how many words atomicUpdateRun combines at a time.
+const updateBlock = 64
+
+// atomicUpdateRun is atomicUpdate of n bytes of aligned elements. It combines
+// blocks of words aside and swaps each word in: as many elements at a time as a
+// word has, and none that stay as they were.
+func atomicUpdateRun(e Elem, op Op, dst, src unsafe.Pointer, n int64) {
+	size := int64(elemInfos[e].size)
+	single := func(bytes int64) {
+		for range bytes / size {
+			atomicUpdate(e, op, dst, loadElem(src, size))
+			dst, src, n = unsafe.Add(dst, size), unsafe.Add(src, size), n-size
+		}
+	}
+	single(min(n, -int64(uintptr(dst))&7))
+	var was, now [updateBlock]uint64
+	for n >= 8 {
+		words := int(min(n/8, updateBlock))
+		for i := range words {
+			was[i] = atomic.LoadUint64((*uint64)(unsafe.Add(dst, 8*i)))
+		}
+		copy(now[:words], was[:words])
+		combine(e, op, unsafe.Pointer(&now), src, 8*words/int(size))
+		for i := range words {
+			if now[i] == was[i] || atomic.CompareAndSwapUint64((*uint64)(dst), was[i], now[i]) {
+				dst, src, n = unsafe.Add(dst, 8), unsafe.Add(src, 8), n-8
+			} else { // somebody else updates the same word
+				single(8)
+			}
+		}
+	}
+	single(n)
+}
+
 // atomicSwap stores new in the aligned element at p if it equals want, and
 // returns what it was.
 func atomicSwap(p unsafe.Pointer, size int64, want, new uint64) uint64 {
