@@ -163,6 +163,10 @@ func New(c Config) (*Endpoint, error) {
 		return nil, fmt.Errorf("rank %d of %d: want 0 ≤ rank < size ≤ %d", c.Rank, c.Size, maxRanks)
 	}
 	setDefaults(&c)
+	// Better now, on all ranks, than when two first talk.
+	if err := (ringq.Config{Lines: c.RingLines, SeqBits: c.SeqBits}).Check(); err != nil {
+		return nil, fmt.Errorf("CMPI_RING_LINES=%d with CMPI_SEQ_BITS=%d: %w", c.RingLines, c.SeqBits, err)
+	}
 	e := &Endpoint{cfg: c, rank: c.Rank, size: c.Size, view: c.Arena.View(),
 		comms: map[uint64]*Comm{}, orphans: map[uint64][]*Message{},
 		segs:    segments{a: c.Arena, prefix: fmt.Sprintf("j/%s/%d", c.Job, c.Rank)},

@@ -199,6 +199,9 @@ var (
 	ErrAlign   = errors.New("ring region must be aligned to a cache line")
 )
 
+// Check says what is wrong with the shape: ErrLines or ErrSeqBits.
+func (c Config) Check() error { return c.check(nil) }
+
 func (c *Config) check(region unsafe.Pointer) error {
 	if c.Lines < MinLines || c.Lines&(c.Lines-1) != 0 {
 		return ErrLines

@@ -49,12 +49,26 @@ static void window(void) {
     MPI_Win_free(&win);
 }
 
+/* Requests of both kinds in one array, all but the host's complete at once. */
+static void polled(void) {
+    int sent = 1, received = 0, done = 0;
+    MPI_Request requests[3];
+    MPI_Irecv(&received, 1, MPI_INT, world_rank, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(&sent, 1, MPI_INT, world_rank, 0, MPI_COMM_WORLD, &requests[1]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]);
+    while (!done) {
+        MPI_Testall(3, requests, &done, MPI_STATUSES_IGNORE);
+    }
+    EXPECT(received == 1, "MPI_Testall: received %d", received);
+}
+
 static const struct collective {
     const char *name;
     void (*call)(void);
 } collectives[] = {
     {"MPI_Barrier", barrier},   {"MPI_Ibarrier", ibarrier},   {"MPI_Allreduce", allreduce}, {"MPI_Bcast", broadcast},
     {"MPI_Comm_split", split},  {"MPI_Comm_dup", duplicate},  {"MPI_Win_create", window},
+    {"MPI_Testall", polled},
 };
 enum { COLLECTIVES = sizeof collectives / sizeof *collectives };
 

@@ -49,7 +49,8 @@ func (g *generator) buffers() {
 }
 
 // formTakes makes probes of the receives for which one was drawn: such that
-// wait where that is certain to end, else such that look a few times.
+// wait where that is certain to end, else such that look a few times. Where
+// threads contend for messages, the probe takes what it finds.
 func (g *generator) formTakes() {
 	f := g.facts()
 	r := g.rng
@@ -63,7 +64,7 @@ func (g *generator) formTakes() {
 		}
 		layout := it.op.Recv.Layout
 		it.op.Recv.Layout, it.op.Slots = program.Layout{}, nil
-		if it.wish.probe {
+		if p, ok := f.post[it.place()]; it.wish.probe && ok && !f.Contested(p) {
 			it.op.Kind = program.IprobeRecv
 			if certain {
 				it.op.Kind = program.ProbeRecv

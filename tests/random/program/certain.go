@@ -35,6 +35,22 @@ func (f *Facts) RecvCertain(p Posted, by int) bool {
 	return false
 }
 
+// Contested reports whether another thread may take a message that p could find
+// by a probe: then a receive of what was found might wait for ever.
+func (f *Facts) Contested(p Posted) bool {
+	for _, q := range f.Posts {
+		if q.Rank != p.Rank || q.Thread == p.Thread {
+			continue
+		}
+		for _, s := range f.Sends {
+			if p.Matches(s) && q.Matches(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // enough reports that there are more messages than receives, other than p,
 // that could take one of them before p does.
 func (f *Facts) enough(p Posted, messages []Sent) bool {

@@ -74,6 +74,9 @@ func NewBatch(seed uint64, number int, mode Mode, wish Wish) Batch {
 	return b
 }
 
+// defaultLines is CMPI_RING_LINES when nothing is said.
+const defaultLines = 2048
+
 // drawSettings draws what the library can be told, the default of each most
 // often.
 func (b *Batch) drawSettings(r *rand.Rand) {
@@ -95,7 +98,7 @@ func (b *Batch) drawSettings(r *rand.Rand) {
 	limit(number("CMPI_EAGER_LIMIT", eager, 1, 64, 100, 1000, 4096, 100_000))
 	limit(number("CMPI_SINGLE_COPY_MIN", 512<<10, 1, 2000, 20_000, 100_000))
 	limit(min(number("CMPI_STAGE_LIMIT", 64<<20, 1, 4096, 100_000, 300_000), 2<<20))
-	lines := number("CMPI_RING_LINES", 2048, 8, 16, 64, 256, 512)
+	lines := number("CMPI_RING_LINES", defaultLines, 8, 16, 64, 256, 512)
 	limit(lines * 56)
 	number("CMPI_SEQ_BITS", 40, 4, 5, 8, 12)
 	number("CMPI_POOL_SIZE", 1<<30, 8<<20, 12<<20, 24<<20)
@@ -123,15 +126,16 @@ func (b *Batch) repair(lines int) {
 	drop := func(name string) {
 		b.Env = slices.DeleteFunc(b.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 	}
+	if slices.Contains(b.Env, "CMPI_RING=paper") && lines < 512 {
+		drop("CMPI_RING_LINES") // a cell is 16 KiB
+		lines = defaultLines
+	}
 	for _, kv := range b.Env {
 		var bits int
 		if n, _ := fmt.Sscanf(kv, "CMPI_SEQ_BITS=%d", &bits); n == 1 && lines > 1<<(bits-1) {
 			drop("CMPI_SEQ_BITS") // a lap must have fewer lines than there are numbers
 			break
 		}
-	}
-	if slices.Contains(b.Env, "CMPI_RING=paper") && lines < 512 {
-		drop("CMPI_RING_LINES") // a cell is 16 KiB
 	}
 }
 
