@@ -2,6 +2,8 @@ package mpitransport
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"testing"
 
 	"cmpi/arena"
@@ -131,6 +133,30 @@ func TestHostileBoard(t *testing.T) {
 		e.readBoard(p)
 		if !p.broken {
 			t.Errorf("first ring at %#x: not noticed", off)
+		}
+	}
+}
+
+// TestRingShape: rings that cannot be are refused at the start, not when two
+// ranks first talk.
+func TestRingShape(t *testing.T) {
+	a, err := arena.Open(arena.Config{Path: shmDir(t) + "/pool", Size: 4 << 20, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	for _, c := range []struct {
+		lines, bits int
+		want        error
+	}{{64, 5, ringq.ErrSeqBits}, {0, 4, ringq.ErrSeqBits}, {24, 0, ringq.ErrLines}, {4, 0, ringq.ErrLines}, {64, 7, nil}} {
+		e, err := New(Config{Size: 1, Arena: a, Job: fmt.Sprint(c), RingLines: c.lines, SeqBits: c.bits})
+		if !errors.Is(err, c.want) {
+			t.Errorf("%d lines, %d bits: %v, want %v", c.lines, c.bits, err, c.want)
+		}
+		if err == nil {
+			if err := e.Finalize(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
