@@ -79,14 +79,17 @@ func (f *Facts) enough(p Posted, messages []Sent) bool {
 // that are posted at step by or earlier: it looks for a set of receives that
 // match it and that is larger than the set of other messages that could take
 // one of them. A matched probe counts from its Mrecv on: until then no sender
-// has to be told.
+// has to be told. A receive that may find nothing doesn't count: the epilogue may
+// have cancelled it when the message comes.
 func (f *Facts) SendCertain(s Sent, by int) bool {
 	for _, q := range f.Posts {
 		if q.Begun > q.Step && q.Begun > by && q.Matches(s) {
 			return false // matched, and left at that for now
 		}
 	}
-	return f.sendCertain(s, func(q Posted) bool { return q.Begun <= by })
+	return f.sendCertain(s, func(q Posted) bool {
+		return q.Begun <= by && (q.Slot < 0 || f.RecvCertain(q, Forever))
+	})
 }
 
 func (f *Facts) sendCertain(s Sent, posted func(Posted) bool) bool {
