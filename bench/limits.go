@@ -1,6 +1,12 @@
 package bench
 
 import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
 	"cmpi/flush"
 )
 
@@ -37,6 +43,7 @@ func limitSteps(o Options) []limitStep {
 			return r.addPingPong(LimitLineFlush, s, err)
 		}},
 		{"copies", func(r *Report) error { return r.addCopies(o, reps) }},
+		{"copies over a window", func(r *Report) error { return r.addWindowCopies(o, reps) }},
 		{"figure 11", func(r *Report) error { return r.addFigure11(o, reps) }},
 	}
 }
@@ -56,7 +63,7 @@ func (r *Report) addPingPong(name string, s flush.Sample, err error) error {
 
 // addCopies adds what a copy into shared memory and out of it again can reach
 // when a core does each at the same time: the slower of both, repetition by
-// repetition. For a put or a get, which is one copy, it adds either alone.
+// repetition.
 func (r *Report) addCopies(o Options, reps int) error {
 	for size := int64(bulkMin); size <= bulkMax; size *= 2 {
 		if o.Quick && size != bulkMin && size != 1<<20 {
@@ -79,10 +86,59 @@ func (r *Report) addCopies(o Options, reps int) error {
 				limit.Values = append(limit.Values, min(in[i], out[i]))
 			}
 			r.Limits = append(r.Limits, limit)
-			if l.mode == flush.Coherent {
-				r.Limits = append(r.Limits, Limit{Name: LimitCopyIn, Unit: MBPerSecond, Size: size, Values: in},
-					Limit{Name: LimitCopyOut, Unit: MBPerSecond, Size: size, Values: out})
+		}
+	}
+	return nil
+}
+
+// addWindowCopies adds what puts and gets can reach, which are one copy each:
+// copies between a buffer and the places of a window in shared memory, one after
+// the other, as rma_bw.c puts and gets. Large ones find the caches too small.
+func (r *Report) addWindowCopies(o Options, reps int) error {
+	const window = 64 // rma_bw.c's
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for size := bulkMin; size <= bulkMax; size *= 2 {
+		if o.Quick && size != bulkMin && size != 1<<20 {
+			continue
+		}
+		fd, err := unix.MemfdCreate("bench", 0)
+		if err != nil {
+			return fmt.Errorf("shared memory: %w", err)
+		}
+		if err = unix.Ftruncate(fd, int64(window*size)); err != nil {
+			return fmt.Errorf("shared memory of %d bytes: %w", window*size, err)
+		}
+		shared, err := unix.Mmap(fd, 0, window*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+		_ = unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("shared memory of %d bytes: %w", window*size, err)
+		}
+		private := make([]byte, size)
+		for i := range private {
+			private[i] = byte(i)
+		}
+		rounds := max(8, 1000*8192/size) // as bench_scale in bench.h
+		in := Limit{Name: LimitCopyIn, Unit: MBPerSecond, Size: int64(size)}
+		out := Limit{Name: LimitCopyOut, Unit: MBPerSecond, Size: int64(size)}
+		for range reps {
+			for _, l := range []*Limit{&in, &out} {
+				start := time.Now()
+				for range rounds {
+					for at := 0; at < len(shared); at += size {
+						if l == &in {
+							copy(shared[at:at+size], private)
+						} else {
+							copy(private, shared[at:at+size])
+						}
+					}
+				}
+				l.Values = append(l.Values, float64(rounds*len(shared))/1e6/time.Since(start).Seconds())
 			}
+		}
+		r.Limits = append(r.Limits, in, out)
+		if err := unix.Munmap(shared); err != nil {
+			return err
 		}
 	}
 	return nil
