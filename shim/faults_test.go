@@ -205,7 +205,8 @@ func TestForeignPool(t *testing.T) {
 	dir := t.TempDir()
 	pool := filepath.Join(dir, "pool")
 	openPool(t, pool, 8<<20, arena.Owner{})
-	// The other user must reach library and program, and the closed pool.
+	// The other user must reach library and program, and the closed pool, but not
+	// the directory of this test.
 	for _, path := range []string{library, program, pool} {
 		for range 2 {
 			path = filepath.Dir(path)
@@ -218,7 +219,7 @@ func TestForeignPool(t *testing.T) {
 	}
 	for _, require := range []string{"0", "1"} {
 		r := run(t, []string{"CMPI_POOL=" + pool, "CMPI_REQUIRE=" + require, "HOME=/"}, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-			"env", "LD_PRELOAD="+library, "mpiexec.mpich", "-n", "2", program)
+			"env", "LD_PRELOAD="+library, "mpiexec.mpich", "-wdir", "/", "-n", "2", program)
 		if require == "0" {
 			checkNative(t, r, 2, "no permission", "use a pool of your own")
 		} else {

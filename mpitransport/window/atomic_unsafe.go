@@ -90,30 +90,32 @@ const updateBlock = 64
 // word has, and none that stay as they were.
 func atomicUpdateRun(e Elem, op Op, dst, src unsafe.Pointer, n int64) {
 	size := int64(elemInfos[e].size)
+	// done bytes are updated. It is an offset, as a pointer behind the last
+	// element may not be made.
+	done := int64(0)
 	single := func(bytes int64) {
-		for range bytes / size {
-			atomicUpdate(e, op, dst, loadElem(src, size))
-			dst, src, n = unsafe.Add(dst, size), unsafe.Add(src, size), n-size
+		for end := done + bytes; done < end; done += size {
+			atomicUpdate(e, op, unsafe.Add(dst, done), loadElem(unsafe.Add(src, done), size))
 		}
 	}
 	single(min(n, -int64(uintptr(dst))&7))
 	var was, now [updateBlock]uint64
-	for n >= 8 {
-		words := int(min(n/8, updateBlock))
+	for n-done >= 8 {
+		words := min((n-done)/8, updateBlock)
 		for i := range words {
-			was[i] = atomic.LoadUint64((*uint64)(unsafe.Add(dst, 8*i)))
+			was[i] = atomic.LoadUint64((*uint64)(unsafe.Add(dst, done+8*i)))
 		}
 		copy(now[:words], was[:words])
-		combine(e, op, unsafe.Pointer(&now), src, 8*words/int(size))
+		combine(e, op, unsafe.Pointer(&now), unsafe.Add(src, done), int(8*words/size))
 		for i := range words {
-			if now[i] == was[i] || atomic.CompareAndSwapUint64((*uint64)(dst), was[i], now[i]) {
-				dst, src, n = unsafe.Add(dst, 8), unsafe.Add(src, 8), n-8
+			if now[i] == was[i] || atomic.CompareAndSwapUint64((*uint64)(unsafe.Add(dst, done)), was[i], now[i]) {
+				done += 8
 			} else { // somebody else updates the same word
 				single(8)
 			}
 		}
 	}
-	single(n)
+	single(n - done)
 }
 
 // atomicSwap stores new in the aligned element at p if it equals want, and
