@@ -12,7 +12,7 @@ import (
 // is when a job on one host has been told not to rely on coherence: that is how
 // one sees on one host what goes on between several.
 func (e *Endpoint) Domain(rank int32) int32 {
-	if e.view.Mode() == flush.Emulate || e.view.Mode() != flush.Coherent && e.oneHost() {
+	if m := e.pool.view.Mode(); m == flush.Emulate || m != flush.Coherent && e.oneHost() {
 		return rank
 	}
 	for r := range rank {
@@ -37,11 +37,14 @@ func (e *Endpoint) oneHost() bool {
 // machine, or in another pid namespace, that isn't known, and the answer is
 // true; so it is when another process has got its number since.
 func (e *Endpoint) Alive(rank int32) bool {
+	return !e.sameKernel(rank) || processRuns(e.peers[rank].info.pid)
+}
+
+// sameKernel reports whether the number of a rank's process means something to
+// this process.
+func (e *Endpoint) sameKernel(rank int32) bool {
 	p, self := &e.peers[rank].info, &e.peers[e.rank].info
-	if p.pid == 0 || p.host != self.host || p.pidns != self.pidns || self.pidns == 0 {
-		return true
-	}
-	return processRuns(p.pid)
+	return p.pid != 0 && p.host == self.host && p.pidns == self.pidns && self.pidns != 0
 }
 
 // runs tells from the text of /proc/PID/stat whether the process still runs: one

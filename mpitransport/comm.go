@@ -75,7 +75,7 @@ func (e *Endpoint) FreeComm(c *Comm) {
 func (e *Endpoint) forget(c *Comm) {
 	for m := c.unexp.all.head; m != nil; m = m.nextAny {
 		if m.kind == msgStaged {
-			e.tellConsumed(&inflow{block: e.at(int64(m.rts.off)), gen: uint16(m.rts.gen), got: m.total})
+			e.tellConsumed(&inflow{peer: m.peer, block: m.peer.medium.at(int64(m.rts.off)), gen: uint16(m.rts.gen), got: m.total})
 		}
 	}
 	delete(e.comms, c.ctx)

@@ -27,7 +27,14 @@ const (
 // comment on their zero value must be set.
 type Config struct {
 	Rank, Size int
-	Arena      *arena.Arena
+	// Arena is the pool that all ranks of the job share.
+	Arena *arena.Arena
+	// Near is memory of this machine, coherent among the ranks that share it and
+	// made for this job; nil if there is none. Neighbours are those ranks, the
+	// same on each of them; this rank may be left out. They talk through it and
+	// not through the pool.
+	Near       *arena.Arena
+	Neighbours []int32
 	// Job names the job's objects in the pool; unique among the jobs that use
 	// the pool at one time.
 	Job string
@@ -37,7 +44,7 @@ type Config struct {
 	// processors a waiting rank yields at once. 0 means Size.
 	LocalRanks int
 	// EagerLimit is the longest message in bytes that travels through the
-	// ring itself; 0 means DefaultEagerLimit in coherent mode, else
+	// ring itself; 0 means DefaultEagerLimit in coherent memory, else
 	// FlaggedEagerLimit.
 	EagerLimit int
 	// RingLines and SeqBits shape the rings (package ringq); 0 means default.
@@ -60,6 +67,11 @@ type Config struct {
 	// Timeout bounds the wait for the other ranks in New and Finalize; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration
+	// DeadAfter is how long another rank gives no sign of life before Dead is
+	// called for it, from a goroutine of the engine's own; 0 means never. Both or
+	// none must be set, the time the same on all ranks.
+	DeadAfter time.Duration
+	Dead      func(rank int32, silent time.Duration)
 }
 
 // Defaults of Config.
@@ -85,24 +97,19 @@ const (
 // Endpoint is one rank's end of a job. Unless SetThreaded was called, one
 // thread at a time may use it.
 type Endpoint struct {
-	cfg    Config
-	rank   int
-	size   int
-	view   *flush.View
-	stream *flush.View // the same for long writes: past the cache, if the CPU can
-	base   unsafe.Pointer
-	lo     uint64 // offsets of the pool's object area
-	hi     uint64
-	root   *arena.Object
-	epoch  uint64
-	bseq   uint64 // barriers entered
-	segs   segments
+	cfg   Config
+	rank  int
+	size  int
+	pool  *medium // through which ranks talk that aren't neighbours
+	near  *medium // through which neighbours talk; nil: the pool
+	epoch uint64
+	bseq  uint64 // barriers entered
+
+	watcher *watcher // nil: nobody is watched
 
 	threaded bool
 	locked   atomic.Uint32
 	oversub  bool // more ranks than processors here
-	coherent bool
-	single   bool // single copy may be tried
 
 	peers     []peer
 	requests  requestTable
@@ -123,9 +130,7 @@ type Endpoint struct {
 	blockGen  uint16
 	singleIn  []*Request
 	singleOut []*Request
-	descs     []int64    // free descriptors
 	rescues   []*Request // receives whose data the sender must send itself
-	lastRing  int64      // offset of the ring announced last
 
 	passes uint64   // progress passes
 	want   *Request // what the caller of the running pass waits for, nil if unknown
@@ -146,6 +151,7 @@ type Stats struct {
 	Received                        uint64 // messages taken from rings
 	RingsOut, RingsIn               int
 	PoolBytes                       int64 // pool memory this rank holds
+	NearBytes                       int64 // the same of the memory of this machine
 	Broken                          int   // peers whose shared memory made no sense
 }
 
@@ -167,25 +173,22 @@ func New(c Config) (*Endpoint, error) {
 	if err := (ringq.Config{Lines: c.RingLines, SeqBits: c.SeqBits}).Check(); err != nil {
 		return nil, fmt.Errorf("CMPI_RING_LINES=%d with CMPI_SEQ_BITS=%d: %w", c.RingLines, c.SeqBits, err)
 	}
-	e := &Endpoint{cfg: c, rank: c.Rank, size: c.Size, view: c.Arena.View(),
+	e := &Endpoint{cfg: c, rank: c.Rank, size: c.Size, pool: newMedium(c.Arena, &c),
 		comms: map[uint64]*Comm{}, orphans: map[uint64][]*Message{},
-		segs:    segments{a: c.Arena, prefix: fmt.Sprintf("j/%s/%d", c.Job, c.Rank)},
 		scratch: make([]byte, scratchSize),
 		probe:   new(uint64),
 	}
+	if c.Near != nil {
+		e.near = newMedium(c.Near, &c)
+	}
 	e.contexts = selfNumber
-	e.stream = e.view.Streaming()
-	e.base = e.view.Base()
-	lo, hi := c.Arena.Bounds()
-	e.lo, e.hi = uint64(lo), uint64(hi)
-	e.coherent = e.view.Mode() == flush.Coherent
-	e.single = e.coherent && !c.NoSingleCopy && singleCopySupported
 	e.peers = make([]peer, c.Size)
 	if c.Fast == nil {
 		c.Fast = make([]FastPeer, c.Size)
 	}
 	for i := range e.peers {
 		e.peers[i].world = int32(i)
+		e.peers[i].medium = e.pool
 		e.peers[i].fast = &c.Fast[i]
 	}
 	e.completed = e.requests.get()
@@ -198,6 +201,7 @@ func New(c Config) (*Endpoint, error) {
 	if err := e.join(time.Now().Add(c.Timeout)); err != nil {
 		return nil, err
 	}
+	e.startWatch()
 	return e, nil
 }
 
@@ -207,12 +211,6 @@ const maxRanks = 1 << 24
 func setDefaults(c *Config) {
 	if c.LocalRanks == 0 {
 		c.LocalRanks = c.Size
-	}
-	if c.EagerLimit == 0 {
-		c.EagerLimit = FlaggedEagerLimit
-		if c.Arena.View().Mode() == flush.Coherent {
-			c.EagerLimit = DefaultEagerLimit
-		}
 	}
 	if c.SingleCopyMin == 0 {
 		c.SingleCopyMin = DefaultSingleCopyMin
@@ -228,19 +226,6 @@ func setDefaults(c *Config) {
 	}
 }
 
-func (c *Config) rootName() string { return "j/" + c.Job + "/root" }
-
-// at is the address of an offset in the pool.
-func (e *Endpoint) at(off int64) unsafe.Pointer { return unsafe.Add(e.base, off) }
-
-// inPool reports whether [off, off+n), read from shared memory, is a
-// line-aligned range of the pool's objects.
-func (e *Endpoint) inPool(off, n uint64) bool {
-	return off%line == 0 && off >= e.lo && off <= e.hi && n <= e.hi-off
-}
-
-func (e *Endpoint) rootAt(off int64) unsafe.Pointer { return e.at(e.root.Offset() + off) }
-
 // join makes or opens the root object and enters the first barrier. A root of
 // an earlier job of the same name whose rank 0 is gone never lets its barrier
 // pass, so a rank that waits there keeps looking whether the name has got a
@@ -254,9 +239,11 @@ func (e *Endpoint) join(deadline time.Time) error {
 	}
 	for {
 		if e.rank != 0 {
-			if err := e.openRoot(deadline); err != nil {
+			epoch, err := e.pool.openRoot(e.cfg.Job, e.size, 0, deadline)
+			if err != nil {
 				return err
 			}
+			e.epoch = epoch
 		}
 		e.publishInfo()
 		e.bseq = 0
@@ -273,73 +260,16 @@ func (e *Endpoint) join(deadline time.Time) error {
 		}
 	}
 	e.readInfos()
-	return nil
+	return e.joinNear(deadline)
 }
 
 func (e *Endpoint) createRoot() error {
-	name := e.cfg.rootName()
-	if err := e.cfg.Arena.Destroy(name); err != nil && !errors.Is(err, arena.ErrNotFound) {
-		return fmt.Errorf("removing the root object of an earlier job %q: %w", e.cfg.Job, err)
-	}
-	root, err := e.cfg.Arena.Create(name, rootSize(e.size))
-	if err != nil {
-		return fmt.Errorf("creating the job's root object: %w", err)
-	}
-	e.root = root
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return fmt.Errorf("drawing the job's epoch: %w", err)
 	}
 	e.epoch = binary.LittleEndian.Uint64(b[:]) | 1
-	l := rootHeader{magic: rootMagic, version: rootVersion, ranks: uint32(e.size), epoch: e.epoch}.encode()
-	e.view.PutLine(e.rootAt(0), unsafe.Pointer(&l))
-	e.view.Fence()
-	return nil
-}
-
-// openRoot waits for rank 0's root object.
-func (e *Endpoint) openRoot(deadline time.Time) error {
-	for {
-		root, err := e.cfg.Arena.OpenObject(e.cfg.rootName())
-		if err == nil {
-			e.root = root
-			ok, err := e.readRoot()
-			if ok || err != nil {
-				return err
-			}
-		} else if !errors.Is(err, arena.ErrNotFound) {
-			return fmt.Errorf("opening the job's root object: %w", err)
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("waiting for rank 0 of job %q: %w", e.cfg.Job, ErrTimeout)
-		}
-		time.Sleep(50 * time.Microsecond)
-	}
-}
-
-// readRoot takes the epoch from the root's header; false when it is not
-// written yet.
-func (e *Endpoint) readRoot() (bool, error) {
-	if e.root.Size() < rootSize(e.size) {
-		return false, fmt.Errorf("root object of %d bytes: %w", e.root.Size(), ErrJob)
-	}
-	word := e.view.Load64(e.rootAt(flush.LinePayload))
-	if word == 0 {
-		return false, nil
-	}
-	var l [line]byte
-	if !e.view.GetLine(unsafe.Pointer(&l), e.rootAt(0), word) {
-		return false, nil
-	}
-	h := decodeRootHeader(&l)
-	if h.magic != rootMagic || h.version != rootVersion || h.epoch != word {
-		return false, ErrJob
-	}
-	if int(h.ranks) != e.size {
-		return false, fmt.Errorf("rank 0 says the job has %d ranks, this rank was told %d: %w", h.ranks, e.size, ErrJob)
-	}
-	e.epoch = word
-	return true, nil
+	return e.pool.createRoot(e.cfg.Job, e.size, e.epoch)
 }
 
 func (e *Endpoint) publishInfo() {
@@ -347,16 +277,16 @@ func (e *Endpoint) publishInfo() {
 	i := rankInfo{pid: uint32(os.Getpid()), uid: uint32(os.Getuid()), pidns: pidNamespace(),
 		probe: uint64(uintptr(unsafe.Pointer(e.probe))), host: e.cfg.Host, cpus: allowedCPUs()}
 	l := i.encode(e.epoch)
-	e.view.PutLine(e.rootAt(infoAt(e.rank, e.size)), unsafe.Pointer(&l))
-	e.view.Fence()
+	e.pool.view.PutLine(e.pool.rootAt(infoAt(e.rank, e.size)), unsafe.Pointer(&l))
+	e.pool.view.Fence()
 }
 
 func (e *Endpoint) readInfos() {
 	var l [line]byte
 	for i := range e.peers {
-		at := e.rootAt(infoAt(i, e.size))
+		at := e.pool.rootAt(infoAt(i, e.size))
 		// The barrier says that it is there.
-		if e.getFresh(&l, at) {
+		if e.pool.getFresh(&l, at, e.epoch) {
 			e.peers[i].info = decodeRankInfo(&l)
 		}
 	}
@@ -369,17 +299,6 @@ func (e *Endpoint) readInfos() {
 		}
 	}
 	e.oversub = e.cfg.LocalRanks > cpus.count()
-}
-
-// getFresh copies a flagged line that this job's epoch stands in. A first look
-// may be stale; a second one is not.
-func (e *Endpoint) getFresh(l *[line]byte, at unsafe.Pointer) bool {
-	for range 2 {
-		if e.view.GetLine(unsafe.Pointer(l), at, e.epoch) {
-			return true
-		}
-	}
-	return false
 }
 
 // Oversubscribed reports whether more ranks than processors share this
@@ -403,7 +322,7 @@ const barrierSeqBits = 24
 
 func (e *Endpoint) enterBarrier() {
 	e.bseq++
-	e.view.Store64(e.rootAt(barrierAt(e.rank, e.size)), e.barrierWord(e.bseq))
+	e.pool.view.Store64(e.pool.rootAt(barrierAt(e.rank, e.size)), e.barrierWord(e.bseq))
 }
 
 // barrier waits until the deadline; a zero one means for ever.
@@ -433,7 +352,7 @@ func (e *Endpoint) barrier(deadline time.Time) error {
 // arrived reports whether rank i has entered this rank's barrier. The numbers
 // wrap; a rank is never more than one barrier ahead.
 func (e *Endpoint) arrived(i int) bool {
-	w := e.view.Load64(e.rootAt(barrierAt(i, e.size)))
+	w := e.pool.view.Load64(e.pool.rootAt(barrierAt(i, e.size)))
 	if w>>barrierSeqBits != e.epoch<<barrierSeqBits>>barrierSeqBits {
 		return false
 	}
@@ -473,7 +392,8 @@ func (e *Endpoint) drain(deadline time.Time) error {
 // leave gives this rank's pool memory back. Rank 0 destroys the root last,
 // when nobody looks at it any more.
 func (e *Endpoint) leave(deadline time.Time) error {
-	err := e.segs.destroy()
+	err := e.destroySegments()
+	e.endWatch()
 	e.enterBarrier()
 	if e.rank == 0 {
 		for i, spins := 0, 0; i < e.size; {
@@ -485,7 +405,7 @@ func (e *Endpoint) leave(deadline time.Time) error {
 				break
 			}
 		}
-		err = errors.Join(err, e.root.Destroy())
+		err = errors.Join(err, e.pool.root.Destroy())
 	}
 	return err
 }
@@ -493,16 +413,20 @@ func (e *Endpoint) leave(deadline time.Time) error {
 // Abandon gives back this rank's pool memory without waiting for anyone: the
 // way out of an aborted job.
 func (e *Endpoint) Abandon() {
-	_ = e.segs.destroy()
+	_ = e.destroySegments()
+	e.endWatch()
 	if e.rank == 0 {
-		_ = e.root.Destroy()
+		_ = e.pool.root.Destroy()
 	}
 }
 
 // Stats reports the endpoint's counters.
 func (e *Endpoint) Stats() Stats {
 	s := e.stats
-	s.PoolBytes = e.segs.bytes()
+	s.PoolBytes = e.pool.segs.bytes()
+	if e.near != nil {
+		s.NearBytes = e.near.segs.bytes()
+	}
 	return s
 }
 

@@ -611,7 +611,7 @@ func TestPoolFull(t *testing.T) {
 					}
 				}
 				for {
-					if _, err := e.segs.alloc(1 << 12); err != nil {
+					if _, err := e.pool.segs.alloc(1 << 12); err != nil {
 						break
 					}
 				}
@@ -678,7 +678,8 @@ func TestStaleRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	dead := &Endpoint{cfg: Config{Arena: a, Job: "test"}, size: 2, view: a.View(), base: a.View().Base()}
+	dead := &Endpoint{cfg: Config{Arena: a, Job: "test"}, size: 2}
+	dead.pool = newMedium(a, &dead.cfg)
 	if err := dead.createRoot(); err != nil {
 		t.Fatal(err)
 	}

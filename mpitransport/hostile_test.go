@@ -75,7 +75,7 @@ func FuzzPeer(f *testing.F) {
 			if len(data) == rtsLen && h.Kind == uint8(msgStaged) {
 				// Now and then an offset that is inside the pool.
 				off := binary.LittleEndian.Uint64(data[8:])
-				binary.LittleEndian.PutUint64(data[8:], e.lo+off%(e.hi-e.lo)&^63)
+				binary.LittleEndian.PutUint64(data[8:], e.pool.lo+off%(e.pool.hi-e.pool.lo)&^63)
 			}
 			if p.out.Left() > 0 {
 				break
@@ -126,10 +126,10 @@ func TestHostileBoard(t *testing.T) {
 	Warn = func(string) {}
 	for _, off := range []uint64{1, 64, 1 << 40, ^uint64(0), 0} {
 		e, _, _ := hostile(t)
-		p := &peer{world: 0, fast: new(FastPeer)}
-		v := e.view
-		v.Store64(e.rootAt(boardFirst(0, 1)), off)
-		v.Store64(e.rootAt(boardAt(0, 1)), 1<<60)
+		p := &peer{world: 0, fast: new(FastPeer), medium: e.pool}
+		v := e.pool.view
+		v.Store64(e.pool.rootAt(boardFirst(0, 1)), off)
+		v.Store64(e.pool.rootAt(boardAt(0, 1)), 1<<60)
 		e.readBoard(p)
 		if !p.broken {
 			t.Errorf("first ring at %#x: not noticed", off)

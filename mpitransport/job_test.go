@@ -29,6 +29,7 @@ type job struct {
 	seed   uint64
 	shape  Config // what the ranks have in common
 	host   func(rank int) [16]byte
+	mixed  bool // ranks of one host have memory of their own
 	config func(rank int, c *Config)
 	pool   int64
 }
@@ -61,6 +62,19 @@ func (j *job) rank(r int, body func(e *Endpoint, world *Comm) error) error {
 	}
 	defer a.Close()
 	c := j.shape
+	if j.mixed {
+		near, err := arena.Open(arena.Config{Path: fmt.Sprintf("%s-%d", j.path, j.host(r)[0]), Size: j.pool, Create: true, HostID: j.host(r)})
+		if err != nil {
+			return err
+		}
+		defer near.Close()
+		c.Near = near
+		for i := range j.size {
+			if j.host(i) == j.host(r) {
+				c.Neighbours = append(c.Neighbours, int32(i))
+			}
+		}
+	}
 	c.Rank, c.Size, c.Arena, c.Job, c.Host = r, j.size, a, "test", j.host(r)
 	c.Timeout = 30 * time.Second
 	c.LocalRanks = 1000 // the ranks share the processors of the test

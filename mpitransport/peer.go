@@ -10,9 +10,10 @@ import (
 
 // peer is what this rank knows of another rank of the job.
 type peer struct {
-	fast  *FastPeer
-	world int32
-	info  rankInfo
+	fast   *FastPeer
+	world  int32
+	info   rankInfo
+	medium *medium // through which the two talk
 
 	// Towards the peer.
 	out     ringq.Producer // nil until this rank first talks to it
@@ -115,20 +116,21 @@ func (e *Endpoint) openRing(p *peer) Class {
 		return p.outErr
 	}
 	c := ringq.Config{Kind: e.cfg.Ring, Lines: e.cfg.RingLines, SeqBits: e.cfg.SeqBits, Key: e.ringKey(int32(e.rank), p.world)}
-	off, err := e.segs.alloc(ringRegionAt + int64(c.Size()))
+	m := p.medium
+	off, err := m.segs.alloc(ringRegionAt + int64(c.Size()))
 	if err != nil {
 		p.outErr = ErrNoMem
 		warn("no room in the pool for a ring to rank %d: %v; a larger CMPI_POOL_SIZE or a smaller CMPI_RING_LINES helps", p.world, err)
 		return ErrNoMem
 	}
-	at := e.at(off)
+	at := m.at(off)
 	clear(unsafe.Slice((*byte)(at), ringRegionAt+c.Size()))
-	e.view.WriteBack(at, ringRegionAt+c.Size())
-	e.view.Fence()
-	if e.coherent {
+	m.view.WriteBack(at, ringRegionAt+c.Size())
+	m.view.Fence()
+	if m.coherent {
 		c.State = &p.fast.Out
 	}
-	if p.out, err = ringq.NewProducer(e.view, unsafe.Add(at, ringRegionAt), c); err != nil {
+	if p.out, err = ringq.NewProducer(m.view, unsafe.Add(at, ringRegionAt), c); err != nil {
 		p.outErr = ErrOther
 		warn("ring to rank %d: %v", p.world, err)
 		return ErrOther
@@ -136,29 +138,19 @@ func (e *Endpoint) openRing(p *peer) Class {
 	h := ringHeader{magic: ringMagic, src: uint32(e.rank), dst: uint32(p.world), lines: uint32(c.Lines),
 		seqBits: uint16(c.SeqBits), kind: uint16(c.Kind), key: c.Key}
 	l := h.encode(e.epoch)
-	e.view.PutLine(at, unsafe.Pointer(&l))
-	e.view.Fence()
-	e.announce(off)
+	m.view.PutLine(at, unsafe.Pointer(&l))
+	m.view.Fence()
+	m.announce(e.rank, e.size, off)
 	p.ring = off
 	e.stats.RingsOut++
 	return OK
 }
 
-// announce links a ring behind the ones opened before and counts it.
-func (e *Endpoint) announce(off int64) {
-	if e.lastRing == 0 {
-		e.view.Store64(e.rootAt(boardFirst(e.rank, e.size)), uint64(off))
-	} else {
-		e.view.Store64(e.at(e.lastRing+ringNextAt), uint64(off))
-	}
-	e.lastRing = off
-	e.view.Store64(e.rootAt(boardAt(e.rank, e.size)), uint64(e.stats.RingsOut+1))
-}
-
 // readBoard looks whether p has opened rings since the last look, and opens
 // those that lead here. It reports whether there was one.
 func (e *Endpoint) readBoard(p *peer) bool {
-	count := e.view.Load64(e.rootAt(boardAt(int(p.world), e.size)))
+	m := p.medium
+	count := m.view.Load64(m.rootAt(boardAt(int(p.world), e.size)))
 	if count == p.seen || p.broken {
 		return false
 	}
@@ -167,11 +159,11 @@ func (e *Endpoint) readBoard(p *peer) bool {
 	for n := 0; p.seen < count && n < e.size; n++ {
 		var off uint64
 		if p.last == 0 {
-			off = e.view.Load64(e.rootAt(boardFirst(int(p.world), e.size)))
+			off = m.view.Load64(m.rootAt(boardFirst(int(p.world), e.size)))
 		} else {
-			off = e.view.Load64(e.at(p.last + ringNextAt))
+			off = m.view.Load64(m.at(p.last + ringNextAt))
 		}
-		if !e.inPool(off, ringRegionAt+line) {
+		if !m.contains(off, ringRegionAt+line) {
 			e.breakPeer(p, "a ring at offset %d outside the pool", off)
 			return found
 		}
@@ -189,8 +181,9 @@ func (e *Endpoint) readBoard(p *peer) bool {
 
 // openInRing opens the ring at off if it leads to this rank.
 func (e *Endpoint) openInRing(p *peer, off int64) (mine bool, err error) {
+	m := p.medium
 	var l [line]byte
-	if !e.getFresh(&l, e.at(off)) {
+	if !m.getFresh(&l, m.at(off), e.epoch) {
 		return false, fmt.Errorf("a ring at offset %d without a header", off)
 	}
 	h := decodeRingHeader(&l)
@@ -204,16 +197,16 @@ func (e *Endpoint) openInRing(p *peer, off int64) (mine bool, err error) {
 		return false, fmt.Errorf("a ring of %d lines", h.lines)
 	}
 	c := ringq.Config{Kind: ringq.Kind(h.kind), Lines: int(h.lines), SeqBits: int(h.seqBits), Key: h.key}
-	if !e.inPool(uint64(off), uint64(ringRegionAt+c.Size())) {
+	if !m.contains(uint64(off), uint64(ringRegionAt+c.Size())) {
 		return false, fmt.Errorf("a ring of %d lines beyond the pool's end", h.lines)
 	}
-	region := e.at(off + ringRegionAt)
+	region := m.at(off + ringRegionAt)
 	// What this rank's cache holds of the region is older than the ring.
-	e.view.Invalidate(region, c.Size())
-	if e.coherent {
+	m.view.Invalidate(region, c.Size())
+	if m.coherent {
 		c.State = &p.fast.In
 	}
-	in, err := ringq.NewConsumer(e.view, region, c)
+	in, err := ringq.NewConsumer(m.view, region, c)
 	if err != nil {
 		return false, err
 	}

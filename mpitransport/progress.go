@@ -64,7 +64,7 @@ func (e *Endpoint) progress() (moved bool) {
 		moved = e.stepSingles() || moved
 	}
 	if e.passes%trimEvery == 0 {
-		e.segs.trim()
+		e.media(func(m *medium) { m.segs.trim() })
 	}
 	if len(e.stagedIn) > 0 || len(e.stagedOut) > 0 || len(e.blocks) > 0 {
 		moved = e.stepStaged() || moved

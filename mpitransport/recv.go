@@ -442,9 +442,9 @@ func (e *Endpoint) readRTS(p *peer, h *ringq.Header, m *Message) bool {
 	m.total = int64(m.rts.total)
 	ok := m.rts.total <= maxMessage
 	if m.kind == msgStaged {
-		ok = ok && m.rts.size > 0 && m.rts.size <= e.hi && e.inPool(m.rts.off, blockDataAt+m.rts.size)
+		ok = ok && m.rts.size > 0 && m.rts.size <= p.medium.hi && p.medium.contains(m.rts.off, blockDataAt+m.rts.size)
 	} else {
-		ok = ok && e.coherent && e.inPool(m.rts.off, descSize)
+		ok = ok && p.medium.coherent && p.medium.contains(m.rts.off, descSize)
 	}
 	if !ok {
 		e.breakPeer(p, "an announcement of %d bytes at offset %d", m.rts.total, m.rts.off)

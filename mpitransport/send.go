@@ -61,7 +61,7 @@ func (e *Endpoint) Isend(c *Comm, buf unsafe.Pointer, count int64, t *datatype.T
 func (e *Endpoint) isend(c *Comm, buf unsafe.Pointer, count int64, t *datatype.Type, dest, tag int32, m Mode) (*Request, Class) {
 	p := c.peers[dest]
 	off, n, contig := t.Contig(count)
-	if contig && m != Sync && n <= int64(e.cfg.EagerLimit) && int(p.world) != e.rank && p.idle() {
+	if contig && m != Sync && n <= p.medium.eager && int(p.world) != e.rank && p.idle() {
 		if p.out == nil {
 			if cl := e.openRing(p); cl != OK {
 				return nil, cl
@@ -292,7 +292,7 @@ func (e *Endpoint) beginEager(p *peer, r *Request, h ringq.Header, prefix int) b
 	}
 	r.off = n
 	r.stage = sendPushing
-	if r.bytes > int64(e.cfg.EagerLimit) {
+	if r.bytes > r.peer.medium.eager {
 		e.stats.Streamed++
 	} else {
 		e.stats.Eager++
@@ -321,7 +321,7 @@ func (e *Endpoint) chooseProtocol(p *peer, r *Request) protocol {
 	if r.desc != 0 {
 		return protoSingle
 	}
-	if r.bytes <= int64(e.cfg.EagerLimit) {
+	if r.bytes <= p.medium.eager {
 		return protoEager
 	}
 	if r.contig && r.bytes >= e.cfg.SingleCopyMin && e.canSingle(p) && e.takeDesc(r) {
@@ -339,7 +339,7 @@ func (e *Endpoint) sendPushed(r *Request) {
 	switch r.proto {
 	case protoEager:
 		if r.rescue {
-			e.descs = append(e.descs, r.desc)
+			r.peer.medium.descs = append(r.peer.medium.descs, r.desc)
 		}
 		if r.mode != Sync || r.acked || r.rescue {
 			e.complete(r)

@@ -38,7 +38,7 @@ func (e *Endpoint) canSingle(p *peer) bool {
 	}
 	p.single = singleRefused
 	self := &e.peers[e.rank].info
-	if !e.single || p.info.pid == 0 || p.info.host != self.host || p.info.pidns != self.pidns || self.pidns == 0 {
+	if !p.medium.coherent || e.cfg.NoSingleCopy || !singleCopySupported || p.info.pid == 0 || p.info.host != self.host || p.info.pidns != self.pidns || self.pidns == 0 {
 		return false
 	}
 	var word uint64
@@ -54,17 +54,18 @@ func (e *Endpoint) canSingle(p *peer) bool {
 
 // takeDesc reserves a descriptor for r.
 func (e *Endpoint) takeDesc(r *Request) bool {
-	if n := len(e.descs); n > 0 {
-		r.desc = e.descs[n-1]
-		e.descs = e.descs[:n-1]
+	m := r.peer.medium
+	if n := len(m.descs); n > 0 {
+		r.desc = m.descs[n-1]
+		m.descs = m.descs[:n-1]
 	} else {
-		off, err := e.segs.alloc(descSize)
+		off, err := m.segs.alloc(descSize)
 		if err != nil {
 			return false
 		}
 		r.desc = off
 	}
-	d := e.at(r.desc)
+	d := m.at(r.desc)
 	atomic.StoreUint64(word64(unsafe.Add(d, descNextAt)), 0)
 	atomic.StoreUint64(word64(unsafe.Add(d, descDoneAt)), 0)
 	atomic.StoreUint64(word64(unsafe.Add(d, descStateAt)), descPosted)
@@ -96,7 +97,7 @@ func setState(d unsafe.Pointer, s uint64) { atomic.StoreUint64(word64(unsafe.Add
 // startSingle begins to receive a message that lies in the sender's memory.
 // The message's length stays in r.off until the data has come.
 func (e *Endpoint) startSingle(r *Request, m *Message) {
-	d := e.at(int64(m.rts.off))
+	d := m.peer.medium.at(int64(m.rts.off))
 	r.desc = int64(m.rts.off)
 	r.src = m.rts.size
 	r.total = m.total
@@ -121,7 +122,7 @@ func (e *Endpoint) startSingle(r *Request, m *Message) {
 
 // stepSingleIn copies at most stepLimit bytes for r.
 func (e *Endpoint) stepSingleIn(r *Request) (ended, moved bool) {
-	d := e.at(r.desc)
+	d := r.from.medium.at(r.desc)
 	for n := int64(0); n < stepLimit; {
 		from, c, ok := claim(d, r.usable)
 		if !ok {
@@ -168,10 +169,10 @@ func (e *Endpoint) readSingle(r *Request, from, n int64) bool {
 
 // stepSingleOut helps with one chunk of r's message, or ends r.
 func (e *Endpoint) stepSingleOut(r *Request) (ended, moved bool) {
-	d := e.at(r.desc)
+	d := r.peer.medium.at(r.desc)
 	switch atomic.LoadUint64(word64(unsafe.Add(d, descStateAt))) {
 	case descDone:
-		e.descs = append(e.descs, r.desc)
+		r.peer.medium.descs = append(r.peer.medium.descs, r.desc)
 		e.complete(r)
 		return true, true
 	case descRefused:

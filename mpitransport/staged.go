@@ -1,10 +1,6 @@
 package mpitransport
 
-import (
-	"unsafe"
-
-	"cmpi/flush"
-)
+import "unsafe"
 
 // Staging: the sender copies a long message into a block of its own part of
 // the pool, announces the block at once, and says in the block's progress word
@@ -30,6 +26,7 @@ const (
 
 // outBlock is a staging block of this rank.
 type outBlock struct {
+	medium   *medium
 	off      int64
 	size     int64 // capacity
 	gen      uint16
@@ -66,7 +63,8 @@ func (e *Endpoint) takeBlock(r *Request) bool {
 			return false
 		}
 	}
-	off, err := e.segs.alloc(blockDataAt + size)
+	m := r.peer.medium
+	off, err := m.segs.alloc(blockDataAt + size)
 	if err != nil {
 		return false
 	}
@@ -75,12 +73,12 @@ func (e *Endpoint) takeBlock(r *Request) bool {
 		e.blockGen = 1
 	}
 	e.staged += size
-	r.block = &outBlock{off: off, size: size, gen: e.blockGen, sync: r.mode == Sync, total: r.bytes}
+	r.block = &outBlock{medium: m, off: off, size: size, gen: e.blockGen, sync: r.mode == Sync, total: r.bytes}
 	// The words of the block's last use, and whatever a ring left here, must
 	// not carry this generation.
-	at := e.at(off)
-	e.view.Store64(at, 0)
-	e.view.Store64(unsafe.Add(at, blockConsumedAt), 0)
+	at := m.at(off)
+	m.view.Store64(at, 0)
+	m.view.Store64(unsafe.Add(at, blockConsumedAt), 0)
 	return true
 }
 
@@ -88,6 +86,7 @@ func (e *Endpoint) takeBlock(r *Request) bool {
 // block then waits for its receiver alone.
 func (e *Endpoint) stepStagedOut(r *Request) (moved bool) {
 	b := r.block
+	m := b.medium
 	for b.written < b.total {
 		room := b.consumed + b.size - b.written
 		if room == 0 {
@@ -98,10 +97,10 @@ func (e *Endpoint) stepStagedOut(r *Request) (moved bool) {
 		}
 		pos := b.written % b.size
 		n := min(stageChunk, room, b.size-pos, b.total-b.written)
-		e.stageIn(e.at(b.off+blockDataAt+pos), r, b.written, n)
+		e.stageIn(m.at(b.off+blockDataAt+pos), r, b.written, n)
 		b.written += n
-		e.view.Fence()
-		e.view.Store64(e.at(b.off), uint64(b.gen)<<genShift|uint64(b.written))
+		m.view.Fence()
+		m.view.Store64(m.at(b.off), uint64(b.gen)<<genShift|uint64(b.written))
 		moved = true
 	}
 	if b.sync && !b.matched {
@@ -117,17 +116,18 @@ func (e *Endpoint) stepStagedOut(r *Request) (moved bool) {
 
 // stageIn copies bytes [from, from+n) of r's message to the pool.
 func (e *Endpoint) stageIn(dst unsafe.Pointer, r *Request, from, n int64) {
+	m := r.block.medium
 	switch {
 	case r.contig:
-		e.stream.CopyIn(dst, ptrAt(r.ptr, from), int(n))
-		e.stream.Fence()
-	case e.coherent:
+		m.stream.CopyIn(dst, ptrAt(r.ptr, from), int(n))
+		m.stream.Fence()
+	case m.coherent:
 		r.typ.Pack(dst, r.buf, r.count, from, n)
 	default:
 		for done := int64(0); done < n; {
 			c := min(n-done, int64(len(e.scratch)))
 			r.typ.Pack(unsafe.Pointer(&e.scratch[0]), r.buf, r.count, from+done, c)
-			e.view.CopyIn(ptrAt(dst, done), unsafe.Pointer(&e.scratch[0]), int(c))
+			m.view.CopyIn(ptrAt(dst, done), unsafe.Pointer(&e.scratch[0]), int(c))
 			done += c
 		}
 	}
@@ -136,7 +136,7 @@ func (e *Endpoint) stageIn(dst unsafe.Pointer, r *Request, from, n int64) {
 // readConsumed looks how far the receiver has come. What it claims is bounded
 // by what was written.
 func (e *Endpoint) readConsumed(b *outBlock) {
-	n, matched := progressOf(e.view.Load64(e.at(b.off+blockConsumedAt)), b.gen)
+	n, matched := progressOf(b.medium.view.Load64(b.medium.at(b.off+blockConsumedAt)), b.gen)
 	if int64(n) > b.consumed && int64(n) <= b.written {
 		b.consumed = int64(n)
 	}
@@ -163,7 +163,7 @@ func (e *Endpoint) reap(n int) (freed bool) {
 }
 
 func (e *Endpoint) freeBlock(b *outBlock) {
-	e.segs.release(b.off, blockDataAt+b.size)
+	b.medium.segs.release(b.off, blockDataAt+b.size)
 	e.staged -= b.size
 }
 
@@ -184,7 +184,7 @@ type inflow struct {
 
 // startStaged begins to copy a staged message into r.
 func (e *Endpoint) startStaged(r *Request, m *Message) {
-	f := &inflow{req: r, peer: m.peer, total: m.total, block: e.at(int64(m.rts.off)), size: int64(m.rts.size), gen: uint16(m.rts.gen)}
+	f := &inflow{req: r, peer: m.peer, total: m.total, block: m.peer.medium.at(int64(m.rts.off)), size: int64(m.rts.size), gen: uint16(m.rts.gen)}
 	if m.rts.gen&rtsSync != 0 {
 		e.tellConsumed(f)
 	}
@@ -194,7 +194,7 @@ func (e *Endpoint) startStaged(r *Request, m *Message) {
 }
 
 func (e *Endpoint) tellConsumed(f *inflow) {
-	e.view.Store64(unsafe.Add(f.block, blockConsumedAt), uint64(f.gen)<<genShift|matchedFlag|uint64(f.got))
+	f.peer.medium.view.Store64(unsafe.Add(f.block, blockConsumedAt), uint64(f.gen)<<genShift|matchedFlag|uint64(f.got))
 }
 
 // stepStagedIn copies what has been written since the last look; true when the
@@ -204,7 +204,7 @@ func (e *Endpoint) stepStagedIn(f *inflow) (ended bool) {
 		if moved >= stepLimit {
 			return false
 		}
-		written, _ := progressOf(e.view.Load64(f.block), f.gen)
+		written, _ := progressOf(f.peer.medium.view.Load64(f.block), f.gen)
 		n := int64(written) - f.got
 		if n == 0 || written == 0 {
 			return false
@@ -217,7 +217,7 @@ func (e *Endpoint) stepStagedIn(f *inflow) (ended bool) {
 		for n > 0 {
 			pos := f.got % f.size
 			c := min(n, f.size-pos)
-			e.stageOut(f.req, ptrAt(f.block, blockDataAt+pos), f.got, c)
+			e.stageOut(f.peer.medium, f.req, ptrAt(f.block, blockDataAt+pos), f.got, c)
 			f.got += c
 			n -= c
 			moved += c
@@ -233,22 +233,22 @@ func (e *Endpoint) stepStagedIn(f *inflow) (ended bool) {
 
 // stageOut copies bytes [from, from+n) of a message from the pool into r's
 // buffer; those beyond its end are skipped.
-func (e *Endpoint) stageOut(r *Request, src unsafe.Pointer, from, n int64) {
+func (e *Endpoint) stageOut(m *medium, r *Request, src unsafe.Pointer, from, n int64) {
 	n = min(n, r.bytes-from)
 	if n <= 0 {
 		return
 	}
 	if r.contig {
-		e.view.CopyOut(ptrAt(r.ptr, from), src, int(n))
+		m.view.CopyOut(ptrAt(r.ptr, from), src, int(n))
 		return
 	}
-	if e.view.Mode() == flush.Coherent {
+	if m.coherent {
 		r.typ.Unpack(r.buf, src, r.count, from, n)
 		return
 	}
 	for done := int64(0); done < n; {
 		c := min(n-done, int64(len(e.scratch)))
-		e.view.CopyOut(unsafe.Pointer(&e.scratch[0]), ptrAt(src, done), int(c))
+		m.view.CopyOut(unsafe.Pointer(&e.scratch[0]), ptrAt(src, done), int(c))
 		r.typ.Unpack(r.buf, unsafe.Pointer(&e.scratch[0]), r.count, from+done, c)
 		done += c
 	}

@@ -5,6 +5,14 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
+)
+
+// Bounds of CMPI_DEAD_AFTER: shorter, and a busy machine is taken for a dead one;
+// longer, and never is meant.
+const (
+	MinDeadAfter = time.Second
+	MaxDeadAfter = 24 * time.Hour
 )
 
 // Prefix is what all our variables begin with.
@@ -21,6 +29,9 @@ type Settings struct {
 	Coherence Coherence // how caches are kept honest
 	Host      string    // name of this coherence domain; "" = the kernel's boot id
 	NoVector  bool      // no vector loads and stores to the pool
+
+	SharedPool bool          // the pool counts as shared memory in MPI_Comm_split_type
+	DeadAfter  time.Duration // without a sign of life; 0 = never
 
 	Seed  uint64 // of the adversary in emulate mode; 0 = choose one
 	Chaos int    // strength of that adversary, percent; DefaultChaos when not given

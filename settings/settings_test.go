@@ -3,6 +3,7 @@ package settings
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -27,6 +28,8 @@ func TestParse(t *testing.T) {
 			with(func(s *Settings) { s.Pool, s.PoolSize = "/dev/dax0.0", 64<<20 })},
 		{"value with an equals sign", []string{"CMPI_POOL=/tmp/a=b"},
 			with(func(s *Settings) { s.Pool = "/tmp/a=b" })},
+		{"hosts", []string{"CMPI_SHARED=pool", "CMPI_DEAD_AFTER=1m"},
+			with(func(s *Settings) { s.SharedPool, s.DeadAfter = true, time.Minute })},
 		{"emulation", []string{"CMPI_COHERENCE=emulate", "CMPI_SEED=0x10", "CMPI_CHAOS=0"},
 			with(func(s *Settings) { s.Coherence, s.Seed, s.Chaos = CoherenceEmulate, 16, 0 })},
 		{"protocol", []string{"CMPI_RING=paper", "CMPI_RING_LINES=64", "CMPI_SEQ_BITS=8", "CMPI_EAGER_LIMIT=4k", "CMPI_SINGLE_COPY=off"},

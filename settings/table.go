@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Variable describes one environment variable.
@@ -42,9 +43,25 @@ var table = []Variable{
 		}},
 	{"CMPI_HOST", "", "name", "Name of this coherence domain, the same for all ranks inside it. Default: the kernel's boot id.",
 		func(s *Settings, v string) error { s.Host = v; return nil }},
+	{"CMPI_SHARED", "host", "host or pool", "What MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) takes for shared memory: host: as the MPI library does, the memory of one machine; pool: the pool, so that all ranks of the job are together.",
+		func(s *Settings, v string) error {
+			w, err := oneOf(v, "host", "pool")
+			s.SharedPool = w == "pool"
+			return err
+		}},
 	{"CMPI_NO_VECTOR", "0", "0 or 1", "1: no vector instructions on the pool (some emulated devices fault on them).",
 		boolean(func(s *Settings) *bool { return &s.NoVector })},
 
+	{"CMPI_DEAD_AFTER", "10s", "time, 0 = never", "How long a rank gives no sign of life in the pool before the others end the job: its host is down or cut off.",
+		func(s *Settings, v string) (err error) {
+			if s.DeadAfter, err = time.ParseDuration(v); err != nil {
+				return errors.New("write a time such as 10s, or 0")
+			}
+			if s.DeadAfter != 0 && (s.DeadAfter < MinDeadAfter || s.DeadAfter > MaxDeadAfter) {
+				return fmt.Errorf("must be 0 or between %v and %v", MinDeadAfter, MaxDeadAfter)
+			}
+			return nil
+		}},
 	{"CMPI_SINGLE_COPY", "auto", "auto or off", "off: large messages always go through the pool, even where the kernel could copy them from process to process.",
 		func(s *Settings, v string) error {
 			w, err := oneOf(v, "auto", "off")

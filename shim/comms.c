@@ -183,7 +183,27 @@ static uint64_t child(W comm)
 CHILD(Comm_dup, (W comm, int *newcomm), comm, newcomm)
 CHILD(Comm_dup_with_info, (W comm, W info, int *newcomm), comm, info, newcomm)
 CHILD(Comm_split, (W comm, int color, int key, int *newcomm), comm, color, key, newcomm)
-CHILD(Comm_split_type, (W comm, int type, int key, W info, int *newcomm), comm, type, key, info, newcomm)
+
+// With CMPI_SHARED=pool the ranks that share memory are those of the job. Some
+// may ask for nothing (MPI_UNDEFINED), so they agree on what the others want.
+int MPI_Comm_split_type(W comm, int type, int key, W info, int *newcomm)
+{
+	uint64_t context = child(comm);
+	int rc, shared = 0;
+	if (context != 0 && cmpi_state.shared_pool) {
+		int mine = type == MPICH_COMM_TYPE_SHARED;
+		rc = BLOCKING(cmpi_host.Allreduce(&mine, &shared, 1, MPICH_INT, MPICH_LOR, comm));
+		if (rc != MPICH_SUCCESS)
+			return rc;
+	}
+	if (shared)
+		rc = BLOCKING(NATIVE(Comm_split)(comm, type == MPICH_COMM_TYPE_SHARED ? 0 : MPICH_UNDEFINED, key, newcomm));
+	else
+		rc = BLOCKING(NATIVE(Comm_split_type)(comm, type, key, info, newcomm));
+	return adopt_new("MPI_Comm_split_type", rc, newcomm, context);
+}
+PROFILED(Comm_split_type);
+
 CHILD(Comm_create, (W comm, W group, int *newcomm), comm, group, newcomm)
 CHILD(Cart_create, (W comm, int n, const int *dims, const int *periods, int reorder, int *newcomm), comm, n, dims, periods, reorder, newcomm)
 CHILD(Cart_sub, (W comm, const int *remain, int *newcomm), comm, remain, newcomm)

@@ -14,8 +14,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,12 +34,15 @@ var endpoint *mpitransport.Endpoint
 
 // theJob is what Finalize has to undo.
 var theJob struct {
-	mpi      bool   // started by MPI_Init, so that there is a host to turn to
-	name     string // its name in the pool
-	fast     bool   // windows may have a fast path in C
-	pool     *arena.Arena
-	helper   *helper
-	abandons atomic.Bool
+	mpi    bool   // started by MPI_Init, so that there is a host to turn to
+	name   string // its name in the pool
+	fast   bool   // windows may have a fast path in C
+	pool   *arena.Arena
+	near   *arena.Arena // memory that only neighbours share; nil: the pool is good enough for them
+	helper *helper
+
+	deadAfter time.Duration // CMPI_DEAD_AFTER
+	abandons  atomic.Bool
 }
 
 // errDisabled is the reason not to run that nobody needs to hear.
@@ -101,7 +106,9 @@ const problemWidth = 1024
 
 // introduction is what each rank tells the others first.
 type introduction struct {
-	boot, host [16]byte   // the kernel, and the coherence domain
+	boot, host [16]byte // the kernel, and the coherence domain
+	shm        uint64   // which file system jobFileDir is
+	uid        uint32
 	settings   [8]byte    // a digest of those that all must share
 	flags      byte       // the flag bits
 	inv        invitation // of rank 0
@@ -135,7 +142,7 @@ const (
 // introduce exchanges introductions; the error is the same on all ranks.
 func (w *world) introduce(s settings.Settings, inv invitation, problem error) ([]introduction, error) {
 	mine := introduction{boot: arena.BootID(), settings: digest(s), inv: inv}
-	mine.host = hostID(s)
+	mine.host, mine.shm, mine.uid = hostID(s), fileSystem(jobFileDir), uint32(os.Getuid())
 	if s.Disable {
 		mine.flags |= flagDisabled
 		problem = nil
@@ -217,21 +224,94 @@ func (w *world) begin(s settings.Settings, err error, threaded bool) error {
 	if err != nil {
 		return err
 	}
-	if err = w.common(w.accept(s, &cfg, ranks)); err != nil {
+	err = w.accept(s, &cfg, ranks)
+	mates := neighbours(ranks, w.rank, cfg.Mode)
+	if err == nil && len(mates) > 1 && mates[0] == int32(w.rank) {
+		var near *jobFile
+		if near, err = w.makeNear(s, ranks); err == nil {
+			defer near.unlink()
+		}
+	}
+	if err = w.common(err); err != nil {
 		return err
 	}
 	// Rank 0 has already done it, to see what room there is.
 	if s.Pool != "" && w.rank != 0 && firstOfHost(ranks, w.rank) {
 		w.collect()
 	}
-	return w.common(w.join(s, ranks, threaded))
+	return w.common(w.join(s, ranks, mates, threaded))
+}
+
+// neighbours are the ranks, in order, that share coherent memory of this machine
+// with rank: where the pool is not coherent between all, they need not pay for
+// that. They have one coherence domain, and each finds the file that one of them
+// makes: containers of one kernel may have file systems of their own. A job in
+// one domain that was told not to rely on coherence has none, so that one sees
+// on one host what goes on between several.
+func neighbours(ranks []introduction, rank int, mode flush.Mode) (list []int32) {
+	self := &ranks[rank]
+	several := false
+	for r := range ranks {
+		other := &ranks[r]
+		several = several || other.host != self.host
+		if other.host == self.host && other.boot == self.boot && other.shm == self.shm && other.uid == self.uid {
+			list = append(list, int32(r))
+		}
+	}
+	if mode == flush.Coherent || !several || self.shm == 0 {
+		return nil
+	}
+	return list
+}
+
+// nearPath is where the memory of a job's neighbours has its name while they
+// start.
+func nearPath(ranks []introduction, host [16]byte) string {
+	// Several groups of one kernel (CMPI_HOST) may share the directory.
+	return fmt.Sprintf("%s/%s%s-%x", jobFileDir, jobFilePrefix(), cString(ranks[0].inv.job[:]), host)
+}
+
+func nearConfig(s settings.Settings, path string) arena.Config {
+	c := poolConfig(s, flush.Coherent)
+	c.Path, c.Create = path, false
+	return c
+}
+
+// makeNear makes the memory that this rank shares with its neighbours.
+func (w *world) makeNear(s settings.Settings, ranks []introduction) (*jobFile, error) {
+	sweepJobFiles()
+	made, err := lockedJobFile(nearPath(ranks, hostID(s)))
+	if err != nil {
+		return nil, err
+	}
+	c := nearConfig(s, made.path)
+	c.Create = true
+	if theJob.near, err = arena.Open(c); err != nil {
+		made.unlink()
+		return nil, err
+	}
+	return made, nil
+}
+
+// openNear opens what makeNear has made.
+func openNear(s settings.Settings, ranks []introduction) (err error) {
+	if theJob.near == nil {
+		theJob.near, err = arena.Open(nearConfig(s, nearPath(ranks, hostID(s))))
+	}
+	return err
 }
 
 // join joins the job in the pool and takes MPI_COMM_WORLD over.
-func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) (err error) {
+func (w *world) join(s settings.Settings, ranks []introduction, mates []int32, threaded bool) (err error) {
 	theJob.name, theJob.fast = cString(ranks[0].inv.job[:]), s.Fast
 	c := engineConfig(s, w.rank, w.size, localRanks(ranks, w.rank), theJob.name)
-	if s.Fast && !threaded && theJob.pool.View().Mode() == flush.Coherent {
+	if len(mates) > 1 {
+		if err = openNear(s, ranks); err != nil {
+			return err
+		}
+		c.Near, c.Neighbours = theJob.near, mates
+	}
+	if s.Fast && !threaded && (theJob.near != nil || theJob.pool.View().Mode() == flush.Coherent) {
 		if c.Fast = makeFast(w.size); c.Fast != nil {
 			c.FastRequests = fastRequests()
 		}
@@ -242,6 +322,7 @@ func (w *world) join(s settings.Settings, ranks []introduction, threaded bool) (
 	if threaded {
 		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), waitingThreads))
 	}
+	C.cmpi_state.shared_pool = C.int32_t(truth(s.SharedPool))
 	endpoint.SetThreaded(threaded)
 	atomic.StoreInt32(stateThreaded, int32(truth(threaded)))
 	atomic.StoreInt32(stateCrowded, int32(truth(endpoint.Oversubscribed())))
@@ -392,9 +473,11 @@ func stopHelper() {
 }
 
 func closePool() {
-	if theJob.pool != nil {
-		_ = theJob.pool.Close() // it ends with the process anyway
-		theJob.pool = nil
+	for _, p := range []**arena.Arena{&theJob.pool, &theJob.near} {
+		if *p != nil {
+			_ = (*p).Close() // it ends with the process anyway
+			*p = nil
+		}
 	}
 }
 
@@ -501,6 +584,10 @@ func localRanks(ranks []introduction, rank int) (n int) {
 func engineConfig(s settings.Settings, rank, size, local int, job string) mpitransport.Config {
 	c := mpitransport.Config{Rank: rank, Size: size, LocalRanks: local, Arena: theJob.pool, Job: job, Host: hostID(s),
 		EagerLimit: int(s.EagerLimit), SingleCopyMin: s.SingleCopyMin, StageLimit: s.StageLimit, RingLines: s.RingLines, SeqBits: s.SeqBits, NoSingleCopy: !s.SingleCopy}
+	if s.DeadAfter > 0 {
+		c.DeadAfter, c.Dead = s.DeadAfter, died
+		theJob.deadAfter = s.DeadAfter
+	}
 	if s.Ring == settings.RingPaper {
 		c.Ring = ringq.Cell
 	}

@@ -26,17 +26,25 @@ type jobFile struct {
 
 func jobFilePrefix() string { return "cmpi-" + strconv.Itoa(os.Getuid()) + "-" }
 
-// newJobFile makes an empty file.
+// newJobFile makes an empty file of a name that nobody else has.
 func newJobFile() (*jobFile, error) {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, fmt.Errorf("no random numbers for a file name: %w", err)
+	}
+	j, err := lockedJobFile(filepath.Join(jobFileDir, jobFilePrefix()+hex.EncodeToString(random[:])))
+	if err != nil {
+		return nil, fmt.Errorf("%w; name another pool by CMPI_POOL", err)
+	}
+	return j, nil
+}
+
+// lockedJobFile makes an empty file at path and locks it.
+func lockedJobFile(path string) (*jobFile, error) {
 	for {
-		var random [8]byte
-		if _, err := rand.Read(random[:]); err != nil {
-			return nil, fmt.Errorf("no random numbers for a file name: %w", err)
-		}
-		path := filepath.Join(jobFileDir, jobFilePrefix()+hex.EncodeToString(random[:]))
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			return nil, fmt.Errorf("making a pool file: %w; name another pool by CMPI_POOL", err)
+			return nil, fmt.Errorf("making a pool file: %w", err)
 		}
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
 			os.Remove(path)
@@ -50,6 +58,16 @@ func newJobFile() (*jobFile, error) {
 		}
 		f.Close()
 	}
+}
+
+// fileSystem is the number of the file system that a directory lies on, the same
+// for all that see the same one; 0 if there is none.
+func fileSystem(dir string) uint64 {
+	var st unix.Stat_t
+	if unix.Stat(dir, &st) != nil {
+		return 0
+	}
+	return st.Dev
 }
 
 // unlink takes the name away. The memory lives as long as someone has it mapped.

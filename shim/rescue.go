@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 )
 
 // rescue is deferred by every exported function. A panic is a fault of ours; it
@@ -38,6 +39,17 @@ func panicSite() string {
 // say writes one line to the standard error output.
 func say(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "cmpi: "+strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+}
+
+// died ends this rank, and with it the job, because another rank is gone that the
+// launcher may never miss. What this one holds of the pool is left to the next
+// job, as its thread may be using it at this moment.
+func died(rank int32, silent time.Duration) {
+	if e := endpoint; e == nil || e.Domain(int32(e.Rank())) == int32(e.Rank()) { // one line per host is enough
+		say("rank %d has given no sign of life for %v, so its host is down or cut off; ending the job (CMPI_DEAD_AFTER=%v)",
+			rank, silent.Round(time.Second/10), theJob.deadAfter)
+	}
+	os.Exit(1)
 }
 
 // fatal says why and ends the job.

@@ -60,6 +60,7 @@ struct cmpi_state {
 	_Atomic int32_t in_host;  // threaded: how many threads are inside the host
 	_Atomic int32_t owner;    // else: CMPI_OWNED, CMPI_IN_HOST or CMPI_HELPER
 	int32_t depth;            // else: how deeply host calls are nested
+	int32_t shared_pool;      // CMPI_SHARED=pool
 };
 extern struct cmpi_state cmpi_state;
 
@@ -279,6 +280,7 @@ void cmpi_last_words(const char *fn, int class);
 	F(Win_get_errhandler, (int win, int *handler))                                               \
 	F(Win_call_errhandler, (int win, int code))                                                  \
 	F(Bcast, (void *buf, int count, int type, int root, int comm))                               \
+	F(Allreduce, (const void *in, void *out, int count, int type, int op, int comm))             \
 	F(Ibarrier, (int comm, int *request))                                                        \
 	F(Ibcast, (void *buf, int count, int type, int root, int comm, int *request))                \
 	F(Iallgather, (const void *in, int nin, int tin, void *out, int nout, int tout, int comm, int *request)) \

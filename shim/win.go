@@ -71,9 +71,13 @@ func newWindow(ec *mpitransport.Comm, mine proposal, fast func() []window.FastTa
 		return nil
 	}
 	ranks := ec.Members()
+	pool, domain := theJob.pool, endpoint.Domain
+	if all[0].flavor != C.MPICH_WIN_FLAVOR_CREATE && endpoint.AllNear(ranks) {
+		pool, domain = theJob.near, func(int32) int32 { return ranks[0] }
+	}
 	shared := all[0].flavor == C.MPICH_WIN_FLAVOR_SHARED
 	c := window.Config{
-		Arena:      theJob.pool,
+		Arena:      pool,
 		Name:       fmt.Sprintf("j/%s/w/%x", theJob.name, all[0].name),
 		Rank:       ec.Rank(),
 		Members:    make([]window.Member, len(all)),
@@ -92,7 +96,7 @@ func newWindow(ec *mpitransport.Comm, mine proposal, fast func() []window.FastTa
 		if c.Segments != nil {
 			c.Segments[i] = p.offset
 		}
-		c.Members[i] = window.Member{World: ranks[i], Domain: endpoint.Domain(ranks[i]), Size: p.size, DispUnit: p.dispUnit}
+		c.Members[i] = window.Member{World: ranks[i], Domain: domain(ranks[i]), Size: p.size, DispUnit: p.dispUnit}
 		c.Contiguous = c.Contiguous && p.flags&proposalNoncontig == 0
 	}
 	w, class := window.Create(c)

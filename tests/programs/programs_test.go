@@ -24,11 +24,19 @@ var (
 	limit = flag.Duration("limit", time.Minute, "time for one run of a program")
 )
 
-// mode is a way to run a program: natively, or over the library in one
-// coherence mode.
+// mode is a way to run a program: natively, over the library in one coherence
+// mode, or as a job of two hosts, each with half of the ranks, which talk among
+// each other through coherent memory and to the other host as given behind the
+// blank.
 type mode string
 
-const native mode = "native"
+const (
+	native mode = "native"
+	hosts       = "hosts "
+)
+
+// coherence is what CMPI_COHERENCE is for the mode.
+func (m mode) coherence() string { return strings.TrimPrefix(string(m), hosts) }
 
 // ranks lists, per mode, the numbers of ranks of an ordinary run. Every
 // mechanism is met with 2 ranks; odd numbers, more peers and more ranks than
@@ -41,6 +49,8 @@ var ranks = []struct {
 	{"coherent", []int{2, 3, 4, 8}},
 	{"flush", []int{2, 4}},
 	{"emulate", []int{2, 3}},
+	{hosts + "flush", []int{4}},
+	{hosts + "emulate", []int{3}},
 }
 
 // allRanks is what every mode runs with under -full.
@@ -181,13 +191,24 @@ func TestListed(t *testing.T) {
 // beside the line "OK name" is a failure: the library is silent when all is
 // well.
 func (p paths) run(t *testing.T, prog program, m mode, n int) {
-	args := []string{"-n", strconv.Itoa(n)}
+	var args []string
 	if m != native {
 		// Only for the ranks: mpiexec itself stays as it is.
-		args = append(args, "-genv", "LD_PRELOAD", p.library, "-genv", "CMPI_COHERENCE", string(m), "-genv", "CMPI_REQUIRE", "1")
+		args = append(args, "-genv", "LD_PRELOAD", p.library, "-genv", "CMPI_COHERENCE", m.coherence(), "-genv", "CMPI_REQUIRE", "1")
 	}
-	args = append(args, filepath.Join(p.programs, prog.name))
-	args = append(args, prog.args[m]...)
+	own := prog.args[m]
+	if own == nil {
+		own = prog.args[mode(m.coherence())]
+	}
+	command := append([]string{filepath.Join(p.programs, prog.name)}, own...)
+	if strings.HasPrefix(string(m), hosts) && n > 1 {
+		first := (n + 1) / 2
+		args = append(args, "-n", strconv.Itoa(first), "-env", "CMPI_HOST", "a")
+		args = append(append(args, command...), ":", "-n", strconv.Itoa(n-first), "-env", "CMPI_HOST", "b")
+	} else {
+		args = append(args, "-n", strconv.Itoa(n))
+	}
+	args = append(args, command...)
 	stdout, stderr, code, err := execute(p.mpiexec, args)
 	want := fmt.Sprintf("OK %s\n", prog.name)
 	if prog.exit != 0 {
