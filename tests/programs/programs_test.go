@@ -31,8 +31,8 @@ var (
 type mode string
 
 const (
-	native mode = "native"
-	hosts       = "hosts "
+	native mode   = "native"
+	hosts  string = "hosts "
 )
 
 // coherence is what CMPI_COHERENCE is for the mode.
@@ -49,8 +49,8 @@ var ranks = []struct {
 	{"coherent", []int{2, 3, 4, 8}},
 	{"flush", []int{2, 4}},
 	{"emulate", []int{2, 3}},
-	{hosts + "flush", []int{4}},
-	{hosts + "emulate", []int{3}},
+	{mode(hosts + "flush"), []int{4}},
+	{mode(hosts + "emulate"), []int{3}},
 }
 
 // allRanks is what every mode runs with under -full.
