@@ -97,13 +97,14 @@ const (
 // Endpoint is one rank's end of a job. Unless SetThreaded was called, one
 // thread at a time may use it.
 type Endpoint struct {
-	cfg   Config
-	rank  int
-	size  int
-	pool  *medium // through which ranks talk that aren't neighbours
-	near  *medium // through which neighbours talk; nil: the pool
-	epoch uint64
-	bseq  uint64 // barriers entered
+	cfg       Config
+	rank      int
+	size      int
+	pool      *medium // through which ranks talk that aren't neighbours
+	near      *medium // through which neighbours talk; nil: the pool
+	nearFirst int32   // the first of the neighbours
+	epoch     uint64
+	bseq      uint64 // barriers entered
 
 	watcher *watcher // nil: nobody is watched
 
@@ -121,7 +122,9 @@ type Endpoint struct {
 	contexts  uint64
 
 	in        inbound
-	sending   int // peers with a send queue or control messages
+	bells     bells
+	ownBell   [2]int64 // of this rank, in the root objects of pool and near
+	sending   int      // peers with a send queue or control messages
 	stagedIn  []*inflow
 	stagedOut []*Request  // sends that still write into their block
 	blocks    []*outBlock // staged, to be emptied by their receivers
@@ -260,7 +263,11 @@ func (e *Endpoint) join(deadline time.Time) error {
 		}
 	}
 	e.readInfos()
-	return e.joinNear(deadline)
+	if err := e.joinNear(deadline); err != nil {
+		return err
+	}
+	e.findBells()
+	return nil
 }
 
 func (e *Endpoint) createRoot() error {

@@ -17,24 +17,26 @@ const line = flush.LineSize
 // one line of each kind. Every line has one writer: line 0 rank 0, the others
 // the rank they belong to.
 //
-//	0        64              64+64n          64+128n         64+192n         64+256n
-//	+--------+---------------+---------------+---------------+---------------+
-//	| header | barrier lines | info lines    | board lines   | beat lines    |
-//	+--------+---------------+---------------+---------------+---------------+
+//	0        64              64+64n       64+128n       64+192n      64+256n      64+320n
+//	+--------+---------------+------------+-------------+------------+------------+
+//	| header | barrier lines | info lines | board lines | beat lines | bell lines |
+//	+--------+---------------+------------+-------------+------------+------------+
 //	barrier line: +0 sequence number of the last barrier entered, keyed by epoch
 //	info line:    flagged line with rankInfo, word = epoch | 1
 //	board line:   +0 number of rings this rank has opened, +8 offset of the first
 //	beat line:    +0 number of signs of life given (watch.go), keyed by epoch
+//	bell line:    +0 number of rings that the ranks of one bell have opened (bell.go)
 const (
 	rootMagic   = 0x31544f4f52494d43 // "CMIROOT1"
 	rootVersion = 2
 )
 
-func rootSize(n int) int64         { return int64(line * (1 + 4*n)) }
+func rootSize(n int) int64         { return int64(line * (1 + 5*n)) }
 func barrierAt(rank, _ int) int64  { return int64(line * (1 + rank)) }
 func infoAt(rank, n int) int64     { return int64(line * (1 + n + rank)) }
 func boardAt(rank, n int) int64    { return int64(line * (1 + 2*n + rank)) }
 func beatAt(rank, n int) int64     { return int64(line * (1 + 3*n + rank)) }
+func bellAt(rank, n int) int64     { return int64(line * (1 + 4*n + rank)) }
 func boardFirst(rank, n int) int64 { return boardAt(rank, n) + 8 }
 
 // rootHeader is the flagged header line of the root object; its word is the
@@ -68,7 +70,7 @@ func decodeRootHeader(l *[line]byte) rootHeader {
 type rankInfo struct {
 	pid   uint32
 	uid   uint32
-	pidns uint64 // inode of its pid namespace
+	pidns uint64 // its pid namespace (pidNamespace)
 	probe uint64 // address of a word that holds the job's epoch
 	host  [16]byte
 	cpus  cpuSet

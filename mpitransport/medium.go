@@ -154,12 +154,12 @@ func (e *Endpoint) joinNear(deadline time.Time) error {
 	if e.near == nil {
 		return nil
 	}
-	first := e.rank
+	e.nearFirst = int32(e.rank)
 	for _, r := range e.cfg.Neighbours {
-		first = min(first, int(r))
+		e.nearFirst = min(e.nearFirst, r)
 	}
 	var err error
-	if first == e.rank {
+	if e.nearFirst == int32(e.rank) {
 		err = e.near.createRoot(e.cfg.Job, e.size, e.epoch)
 	} else {
 		_, err = e.near.openRoot(e.cfg.Job, e.size, e.epoch, deadline)

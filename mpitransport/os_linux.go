@@ -2,6 +2,7 @@ package mpitransport
 
 import (
 	"errors"
+	"hash/fnv"
 	"os"
 	"strconv"
 	"syscall"
@@ -9,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"cmpi/arena"
 )
 
 // osYield gives the processor to another runnable thread. The raw call keeps
@@ -24,7 +27,8 @@ func osSleep(d time.Duration) {
 	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
-// pidNamespace is the inode of this process's pid namespace, 0 when unknown.
+// pidNamespace stands for this process's pid namespace, among those of all
+// kernels; 0 when unknown. Inodes alone tell only those of one kernel apart.
 func pidNamespace() uint64 {
 	fi, err := os.Stat("/proc/self/ns/pid")
 	if err != nil {
@@ -34,7 +38,10 @@ func pidNamespace() uint64 {
 	if !ok {
 		return 0
 	}
-	return st.Ino
+	h := fnv.New64a()
+	boot := arena.BootID()
+	h.Write(boot[:])
+	return h.Sum64() ^ st.Ino
 }
 
 // allowedCPUs is the set of processors that this thread may run on.

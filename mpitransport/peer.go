@@ -67,7 +67,6 @@ type inbound struct {
 	hot   int // how many of peers are hot
 	cold  int // the cold one to look at next
 	evict int // the hot one to make room next
-	board int // the board to look at next
 }
 
 // hotRings is how many rings every pass looks at: the partners of a typical
@@ -141,6 +140,7 @@ func (e *Endpoint) openRing(p *peer) Class {
 	m.view.PutLine(at, unsafe.Pointer(&l))
 	m.view.Fence()
 	m.announce(e.rank, e.size, off)
+	e.ring(m)
 	p.ring = off
 	e.stats.RingsOut++
 	return OK

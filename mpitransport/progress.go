@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// boardEvery is how many passes lie between two looks at a board. A look
-	// costs a cache miss; a ring is announced once in its life.
-	boardEvery = 16
+	// bellEvery is how many passes lie between two looks at a bell. A look costs a
+	// cache miss at worst; a ring is announced once in its life.
+	bellEvery = 16
 	// reapEvery is how many passes lie between two looks at the staging
 	// blocks that wait for their receivers.
 	reapEvery = 64
@@ -54,8 +54,8 @@ func (e *Endpoint) progress() (moved bool) {
 			moved = true
 		}
 	}
-	if e.passes%boardEvery == 0 && len(e.in.peers) < e.size-1 {
-		moved = e.nextBoard() || moved
+	if e.passes%bellEvery == 0 && len(e.in.peers) < e.size-1 && len(e.bells.list) > 0 {
+		moved = e.listen() || moved
 	}
 	if e.sending > 0 {
 		moved = e.pushQueues() || moved
@@ -70,19 +70,6 @@ func (e *Endpoint) progress() (moved bool) {
 		moved = e.stepStaged() || moved
 	}
 	return moved
-}
-
-// nextBoard looks at the board of the peer whose turn it is.
-func (e *Endpoint) nextBoard() bool {
-	for range e.size {
-		if e.in.board++; e.in.board >= e.size {
-			e.in.board = 0
-		}
-		if p := &e.peers[e.in.board]; p.in == nil && int(p.world) != e.rank {
-			return e.readBoard(p)
-		}
-	}
-	return false
 }
 
 func (e *Endpoint) pushQueues() (moved bool) {

@@ -530,6 +530,21 @@ func hostID(s settings.Settings) (id [16]byte) {
 	return id
 }
 
+// kernelID is what the pool knows as a host: inside it, process ids and file
+// locks mean something. A coherence domain may span several kernels (hardware
+// that keeps them coherent), and a test may divide one.
+func kernelID(s settings.Settings) (id [16]byte) {
+	boot := arena.BootID()
+	if s.Host == "" {
+		return boot
+	}
+	h := fnv.New128a()
+	h.Write([]byte(s.Host))
+	h.Write(boot[:])
+	h.Sum(id[:0])
+	return id
+}
+
 // digest is the same on ranks whose settings fit together. The pool may have
 // different names on different hosts.
 func digest(s settings.Settings) (d [8]byte) {
@@ -567,7 +582,7 @@ func firstMode(s settings.Settings) flush.Mode {
 }
 
 func poolConfig(s settings.Settings, mode flush.Mode) arena.Config {
-	return arena.Config{Path: s.Pool, Size: s.PoolSize, Create: true, Mode: mode, HostID: hostID(s),
+	return arena.Config{Path: s.Pool, Size: s.PoolSize, Create: true, Mode: mode, HostID: kernelID(s),
 		Flush: flush.Options{NoVector: s.NoVector, Seed: s.Seed, Chaos: s.Chaos}}
 }
 
@@ -594,10 +609,11 @@ func engineConfig(s settings.Settings, rank, size, local int, job string) mpitra
 	return c
 }
 
-// firstOfHost reports whether rank is the lowest of its coherence domain.
+// firstOfHost reports whether rank is the lowest of its host, as the pool knows it
+// (kernelID).
 func firstOfHost(ranks []introduction, rank int) bool {
 	for r := range rank {
-		if ranks[r].host == ranks[rank].host {
+		if ranks[r].host == ranks[rank].host && ranks[r].boot == ranks[rank].boot {
 			return false
 		}
 	}
