@@ -27,6 +27,7 @@ var (
 	ErrMissing     = errors.New("pool does not exist")
 	ErrClosed      = errors.New("arena or object is closed")
 	ErrUnusable    = errors.New("cannot be used as a pool")
+	ErrInUse       = errors.New("pool is in use")
 )
 
 // remedies says in a few words what helps against each named error.
@@ -48,6 +49,7 @@ var remedies = map[error]string{
 	ErrHostsFull:   "evict hosts that are gone, or format the pool again",
 	ErrMissing:     "create it first, or check the path",
 	ErrUnusable:    "name a devdax device or a regular file",
+	ErrInUse:       "end the jobs that use it first",
 }
 
 // Error is what every failing operation returns. Its text is one line that
@@ -96,6 +98,7 @@ const (
 	opGC      = "collect objects of the dead"
 	opEvict   = "evict host"
 	opCheck   = "check"
+	opRepair  = "repair"
 	opStat    = "look at"
 )
 

@@ -520,15 +520,7 @@ func abandon() {
 // ---- choices ------------------------------------------------------------------------
 
 // hostID names this rank's coherence domain.
-func hostID(s settings.Settings) (id [16]byte) {
-	if s.Host == "" {
-		return arena.BootID()
-	}
-	h := fnv.New128a()
-	h.Write([]byte(s.Host))
-	h.Sum(id[:0])
-	return id
-}
+func hostID(s settings.Settings) [16]byte { return arena.HostID(s.Host) }
 
 // digest is the same on ranks whose settings fit together. The pool may have
 // different names on different hosts.
