@@ -28,6 +28,9 @@ var (
 	ErrClosed      = errors.New("arena or object is closed")
 	ErrUnusable    = errors.New("cannot be used as a pool")
 	ErrInUse       = errors.New("pool is in use")
+
+	// ErrBlank is an ErrNotPool of which Config.Create would make a pool.
+	ErrBlank = fmt.Errorf("%w: it was never formatted", ErrNotPool)
 )
 
 // remedies says in a few words what helps against each named error.

@@ -11,9 +11,8 @@ import (
 	"cmpi/flush"
 )
 
-// errBlank is what validate says of a pool that could be formatted. To a caller
-// it is ErrNotPool.
-var errBlank = faultf(ErrNotPool, "empty or all zero; it was never formatted")
+// errBlank is what validate says of a pool that could be formatted.
+var errBlank = faultf(ErrBlank, "empty or all zero")
 
 func isBlank(err error) bool { return errors.Is(err, errBlank) }
 

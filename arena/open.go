@@ -245,6 +245,9 @@ func (a *Arena) Path() string { return a.cfg.Path }
 // flushed.
 func (a *Arena) Device() bool { return a.back.device }
 
+// HostID is the coherence domain as which the pool was opened.
+func (a *Arena) HostID() [16]byte { return a.cfg.HostID }
+
 // ID is the pool's identity, made when it was formatted.
 func (a *Arena) ID() [16]byte { return a.super.id }
 

@@ -377,9 +377,10 @@ func (w *world) tryRoom(s settings.Settings, job string) (err error) {
 	return nil
 }
 
-// collect frees what dead jobs of this host have left in the pool.
+// collect frees what dead jobs have left in the pool, as far as it was this
+// host's.
 func (w *world) collect() {
-	if _, err := theJob.pool.GC(); err != nil {
+	if _, _, err := mpitransport.Collect(theJob.pool, true); err != nil {
 		say("rank %d: what dead jobs left in the pool could not be freed: %v", w.rank, err)
 	}
 }
