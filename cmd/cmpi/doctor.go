@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -115,6 +116,11 @@ func (d *doctor) failErr(check string, err error, remedy string) {
 	d.fail(check, remedy, "%s", text)
 }
 
+// failed says whether a check has failed.
+func (d *doctor) failed(check string) bool {
+	return slices.ContainsFunc(d.found, func(f diagnosis) bool { return f.Check == check && f.Level == levelFail })
+}
+
 // worst is the worst level of all.
 func (d *doctor) worst() level {
 	w := levelOK
@@ -163,8 +169,11 @@ func (d *doctor) examine(ctx context.Context) error {
 	d.checkPool()
 	d.checkHugePages()
 	d.checkLimits()
-	if err != nil {
+	if err != nil || d.settings.Disable {
 		return nil // no process starts with wrong settings
+	}
+	if len(d.hosts) == 0 && d.failed("pool") {
+		return nil // that much is known
 	}
 	if len(d.hosts) > 0 {
 		return d.checkHosts(ctx)

@@ -385,8 +385,10 @@ func (d *doctor) noteTrips(check, mode string, reports []probeReport, err error,
 		d.failErr(check, fmt.Errorf("mode %s: %w", mode, err), remedy)
 		return nil
 	}
+	said := map[string]bool{} // all of a host have the same to say
 	for _, r := range reports {
-		if r.Error != "" {
+		if text := names[r.Rank] + r.Error; r.Error != "" && !said[text] {
+			said[text] = true
 			d.failErr(check, fmt.Errorf("mode %s: %s%s", mode, names[r.Rank], r.Error), "")
 		}
 	}

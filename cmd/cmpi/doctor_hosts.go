@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"cmpi/cmd/cmpi/probe"
@@ -102,32 +102,23 @@ func (d *doctor) compareHosts(reports []probeReport) {
 	}
 }
 
-// hostTimeout bounds a look at one host.
-const hostTimeout = 20 * time.Second
+// hostTimeout bounds a look at one host: ssh takes seconds, a host that is off
+// never answers.
+const hostTimeout = 10 * time.Second
 
 // blameHosts finds out which host did not answer, and why.
 func (d *doctor) blameHosts(ctx context.Context, l launcher, self string, reports []probeReport, err error) {
+	blames := make([]*diagnosis, len(d.hosts))
+	var wg sync.WaitGroup
+	for i, host := range d.hosts {
+		wg.Go(func() { blames[i] = d.blameHost(ctx, l, self, host) })
+	}
+	wg.Wait()
 	blamed := false
-	for _, host := range d.hosts {
-		for _, try := range []struct {
-			program      []string
-			what, remedy string
-		}{
-			{[]string{"true"}, "nothing can be started there", "see whether the launcher reaches it: " + shellLine(d.onHosts(l, []string{host}, []string{"hostname"}))},
-			{[]string{"test", "-r", d.library}, d.library + " can't be read there", "install the library at the same path on all hosts"},
-			{[]string{"test", "-x", self}, self + " is not there", "install this command at the same path on all hosts"},
-		} {
-			c, cancel := context.WithTimeout(ctx, hostTimeout)
-			argv := d.onHosts(l, []string{host}, try.program)
-			run := exec.CommandContext(c, argv[0], argv[1:]...)
-			run.WaitDelay = time.Second
-			failed := run.Run() != nil
-			cancel()
-			if failed {
-				blamed = true
-				d.fail("hosts", try.remedy, "host %s: %s", host, try.what)
-				break
-			}
+	for _, b := range blames {
+		if b != nil {
+			blamed = true
+			d.found = append(d.found, *b)
 		}
 	}
 	if blamed {
@@ -136,5 +127,27 @@ func (d *doctor) blameHosts(ctx context.Context, l launcher, self string, report
 	if err == nil {
 		err = fmt.Errorf("%d of %d processes answered", len(reports), len(d.hosts))
 	}
-	d.failErr("hosts", err, "run the same by hand: "+shellLine(d.onHosts(l, d.hosts, []string{self, "version"})))
+	d.failErr("hosts", err, "run by hand: "+shellLine(d.onHosts(l, d.hosts, []string{self, "version"})))
+}
+
+// blameHost is what is wrong with a host; nil: nothing that shows.
+func (d *doctor) blameHost(ctx context.Context, l launcher, self, host string) *diagnosis {
+	hostname := d.onHosts(l, []string{host}, []string{"hostname"})
+	for _, try := range []struct {
+		program      []string
+		what, remedy string
+	}{
+		{[]string{"true"}, "nothing can be started there", "see what the launcher says: " + shellLine(hostname)},
+		{[]string{"test", "-r", d.library}, d.library + " can't be read there", "install the library at the same path on all hosts"},
+		{[]string{"test", "-x", self}, self + " is not there", "install this command at the same path on all hosts"},
+	} {
+		c, cancel := context.WithTimeout(ctx, hostTimeout)
+		argv := d.onHosts(l, []string{host}, try.program)
+		failed := politeCommand(c, argv).Run() != nil
+		cancel()
+		if failed {
+			return &diagnosis{levelFail, "hosts", "host " + host + ": " + try.what, try.remedy}
+		}
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,10 @@ const probeMark = "CMPI-PROBE "
 
 // probeTimeout bounds a probe; opening and exchanging take milliseconds, hosts
 // may start seconds apart.
-const probeTimeout = 15 * time.Second
+const probeTimeout = 10 * time.Second
+
+// startTimeout is how long a launcher may take to start processes and to end.
+const startTimeout = 10 * time.Second
 
 // probeCommand is what cmpi doctor starts, on this host or through a launcher.
 func probeCommand() *cobra.Command {
@@ -153,17 +157,17 @@ func probeHere(ctx context.Context, self string, c probe.Config, lib, mode strin
 
 // startProbe runs a command line and gathers the reports that it prints.
 func startProbe(ctx context.Context, c probe.Config, argv []string) ([]probeReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*c.Timeout)
+	limit := c.Timeout + startTimeout
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.WaitDelay = time.Second
+	cmd := politeCommand(ctx, argv)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	reports := gatherReports(&out)
 	switch {
 	case ctx.Err() != nil:
-		return reports, fmt.Errorf("not finished within %v", 2*c.Timeout)
+		return reports, fmt.Errorf("not finished within %v", limit)
 	case err != nil:
 		if text := lastLine(errs.String()); text != "" {
 			return reports, errors.New(text)
@@ -171,6 +175,15 @@ func startProbe(ctx context.Context, c probe.Config, argv []string) ([]probeRepo
 		return reports, err
 	}
 	return reports, nil
+}
+
+// politeCommand is a command that is asked to end when ctx does, so that a
+// launcher ends what it has started elsewhere.
+func politeCommand(ctx context.Context, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	return cmd
 }
 
 // gatherReports finds the reports in what a launcher prints.
