@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -15,15 +14,14 @@ func manCommand() *cobra.Command {
 		Use:   "man FOLDER",
 		Short: "Write the manual pages",
 		Long: `Writes the manual pages of this command and all below it, cmpi.1, cmpi-run.1 and so
-on, into FOLDER, which is made if it is missing. They say what --help says.`,
+on, into FOLDER, which is made if it is missing. They say what --help says, and
+are dated SOURCE_DATE_EPOCH or today.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			// The same pages for the same version: no date of the day.
-			date := time.Time{}
-			header := &doc.GenManHeader{Section: "1", Source: "cMPI " + version, Manual: "cMPI", Date: &date}
+			header := &doc.GenManHeader{Section: "1", Source: "cMPI " + version, Manual: "cMPI"}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
 			if err := doc.GenManTree(root, header, args[0]); err != nil {

@@ -89,7 +89,7 @@ func victim(args string) {
 func startVictim(t testing.TB, pool string, names ...string) (kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victimEnv+"="+pool+" "+strings.Join(names, " "))
+	cmd.Env = append(os.Environ(), asCommand+"=", victimEnv+"="+pool+" "+strings.Join(names, " "))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
