@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -139,7 +140,7 @@ func probeHere(ctx context.Context, self string, c probe.Config, lib, mode strin
 	results := make(chan result)
 	for rank := range c.Size {
 		go func() {
-			reports, err := startProbe(ctx, c, append([]string{self}, append(args, "--rank", strconv.Itoa(rank))...))
+			reports, err := startProbe(ctx, c, slices.Concat([]string{self}, args, []string{"--rank", strconv.Itoa(rank)}))
 			results <- result{reports, err}
 		}()
 	}

@@ -173,7 +173,7 @@ func receive(v *flush.View, from unsafe.Pointer, n uint64, salt byte, deadline t
 		if time.Now().After(deadline) {
 			return errLate
 		}
-		if spins > 20_000 {
+		if spins > 2000 { // somebody else has the processor that it needs
 			time.Sleep(50 * time.Microsecond)
 		}
 	}
