@@ -7,7 +7,8 @@
 # make lint      gofmt, go vet, staticcheck
 # make bench     all measurements, minutes; BENCHFLAGS='--quick' for a taste,
 #                OSU_DIR=dir to run installed OSU micro-benchmarks instead of ours
-# make install   to PREFIX (/usr/local), below DESTDIR if given
+# make install   to PREFIX (/usr/local), below DESTDIR if given: library, command,
+#                headers, pkg-config file, manual pages, completion of shells
 # make clean     remove build/out
 
 PREFIX  ?= /usr/local
@@ -64,6 +65,12 @@ install: lib
 	install -m 755 $(OUT)/cmpi '$(DESTDIR)$(PREFIX)/bin/cmpi'
 	install -m 755 $(OUT)/libcmpi.so '$(DESTDIR)$(PREFIX)/lib/libcmpi.so'
 	install -m 644 c/include/*.h '$(DESTDIR)$(PREFIX)/include/'
+	$(OUT)/cmpi man '$(DESTDIR)$(PREFIX)/share/man/man1'
+	install -d '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' \
+		'$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
+	$(OUT)/cmpi completion bash >'$(DESTDIR)$(PREFIX)/share/bash-completion/completions/cmpi'
+	$(OUT)/cmpi completion zsh >'$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cmpi'
+	$(OUT)/cmpi completion fish >'$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cmpi.fish'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' build/cmpi.pc.in >'$(DESTDIR)$(PREFIX)/lib/pkgconfig/cmpi.pc'
 
 clean:

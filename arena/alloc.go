@@ -15,7 +15,6 @@ func granulesFor(size int64) int64 { return (size + granule - 1) / granule }
 type allocator struct {
 	group int64 // whose bits are in bits; -1: none
 	bits  groupBits
-	raw   [granule]byte
 }
 
 // forget drops what was read under an earlier hold of the lock.
@@ -27,17 +26,22 @@ func (a *Arena) loadGroup(i int64) *groupBits {
 	if al.group == i {
 		return &al.bits
 	}
-	off := a.geo.bitmapOff + i*granule
-	if a.present(a.geo.pageOf(off)) {
-		a.read(al.raw[:], off)
-		for w := range al.bits {
-			al.bits[w] = le.Uint64(al.raw[w*8:])
-		}
-	} else {
-		clear(al.bits[:])
-	}
-	al.group = i
+	al.bits, al.group = a.readGroup(i), i
 	return &al.bits
+}
+
+// readGroup reads a group's bits afresh. It needs no lock.
+func (a *Arena) readGroup(i int64) (bits groupBits) {
+	off := a.geo.bitmapOff + i*granule
+	if !a.present(a.geo.pageOf(off)) {
+		return bits
+	}
+	var raw [granule]byte
+	a.read(raw[:], off)
+	for w := range bits {
+		bits[w] = le.Uint64(raw[w*8:])
+	}
+	return bits
 }
 
 // storeGroup writes the lines of the loaded group that hold granules [lo, hi),
@@ -52,10 +56,15 @@ func (a *Arena) storeGroup(i int64, lo, hi int) {
 		}
 		a.write(a.geo.bitmapOff+i*granule+int64(line*lineSize), b[:])
 	}
+	a.storeSummary(i, al.bits.summarize(int(a.geo.groupLen(i))))
+}
+
+// storeSummary writes the summary of a group.
+func (a *Arena) storeSummary(i int64, s summary) {
 	var b [lineSize]byte
 	off := a.geo.sumOff + i*sumSize/lineSize*lineSize
 	a.read(b[:], off)
-	al.bits.summarize(int(a.geo.groupLen(i))).encode(b[i*sumSize%lineSize:])
+	s.encode(b[i*sumSize%lineSize:])
 	a.write(off, b[:])
 }
 

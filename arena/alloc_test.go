@@ -166,8 +166,8 @@ func mustBeSound(t testing.TB, a *Arena) Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range r.Problems {
-		t.Error(p)
+	for _, f := range r.Findings {
+		t.Error(f)
 	}
 	return r
 }

@@ -166,7 +166,7 @@ func TestGC(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, i := range l {
-			if i.Dead || i.Name[0] == '0' || i.Name[0] == '1' {
+			if i.Life == Dead || i.Name[0] == '0' || i.Name[0] == '1' {
 				t.Errorf("left: %+v", i)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cmpi/flush"
 )
 
@@ -133,4 +135,34 @@ func TestFormatRace(t *testing.T) {
 			t.Errorf("%d hosts would format", winners)
 		}
 	})
+}
+
+func TestDevices(t *testing.T) {
+	root := t.TempDir()
+	if got := devicesIn(root); len(got) != 0 {
+		t.Errorf("without sysfs: %+v", got)
+	}
+	for name, attrs := range map[string]map[string]string{
+		"dax0.0": {"size": "2147483648\n", "align": "2097152\n", "numa_node": "0\n", "target_node": "2\n"},
+		"dax1.0": {"size": "0\n", "align": "2097152\n"},
+		"dax2.0": {"size": "0x200000\n", "numa_node": "-1\n"},
+		"dax3.0": {"size": "much\n"},
+	} {
+		dir := filepath.Join(root, "bus/dax/devices", name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for attr, text := range attrs {
+			if err := os.WriteFile(filepath.Join(dir, attr), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := []Device{
+		{Name: "dax0.0", Path: "/dev/dax0.0", Size: 2 << 30, Align: 2 << 20, Node: 0, Target: 2},
+		{Name: "dax2.0", Path: "/dev/dax2.0", Size: 2 << 20, Node: -1, Target: -1},
+	}
+	if d := cmp.Diff(want, devicesIn(root)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
 }

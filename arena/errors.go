@@ -27,6 +27,10 @@ var (
 	ErrMissing     = errors.New("pool does not exist")
 	ErrClosed      = errors.New("arena or object is closed")
 	ErrUnusable    = errors.New("cannot be used as a pool")
+	ErrInUse       = errors.New("pool is in use")
+
+	// ErrBlank is an ErrNotPool of which Config.Create would make a pool.
+	ErrBlank = fmt.Errorf("%w: it was never formatted", ErrNotPool)
 )
 
 // remedies says in a few words what helps against each named error.
@@ -40,14 +44,15 @@ var remedies = map[error]string{
 	ErrNameTooLong: fmt.Sprintf("use at most %d bytes", MaxName),
 	ErrBadName:     fmt.Sprintf("use 1 to %d bytes without a zero byte", MaxName),
 	ErrBadSize:     "ask for one byte or more",
-	ErrPoolFull:    "use a larger pool, or free what dead jobs left in it",
+	ErrPoolFull:    "use a larger pool, or free what dead jobs left in it (cmpi pool gc)",
 	ErrPermission:  "let its owner grant read and write access, or use a pool of your own",
-	ErrCorrupt:     "format it again when no job uses it",
-	ErrLockTimeout: "check that this host is alive; evict it from the pool if it is not",
+	ErrCorrupt:     "repair it (cmpi pool fsck), or format it again when no job uses it",
+	ErrLockTimeout: "check that this host is alive; evict it from the pool if it is not (cmpi pool evict)",
 	ErrNoSpace:     "free space there, or put the pool on another filesystem",
-	ErrHostsFull:   "evict hosts that are gone, or format the pool again",
+	ErrHostsFull:   "evict hosts that are gone (cmpi pool evict), or format the pool again",
 	ErrMissing:     "create it first, or check the path",
 	ErrUnusable:    "name a devdax device or a regular file",
+	ErrInUse:       "end the jobs that use it first",
 }
 
 // Error is what every failing operation returns. Its text is one line that
@@ -96,6 +101,7 @@ const (
 	opGC      = "collect objects of the dead"
 	opEvict   = "evict host"
 	opCheck   = "check"
+	opRepair  = "repair"
 	opStat    = "look at"
 )
 

@@ -164,7 +164,7 @@ func TestEveryErrorHasARemedy(t *testing.T) {
 	for _, err := range []error{
 		ErrNotPool, ErrVersion, ErrTruncated, ErrTooSmall, ErrExists, ErrNotFound, ErrNameTooLong, ErrBadName,
 		ErrBadSize, ErrPoolFull, ErrPermission, ErrCorrupt, ErrLockTimeout, ErrNoSpace, ErrHostsFull, ErrMissing,
-		ErrUnusable,
+		ErrUnusable, ErrInUse,
 	} {
 		if remedies[err] == "" {
 			t.Errorf("%v has none", err)

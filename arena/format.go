@@ -3,6 +3,7 @@ package arena
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,9 +11,8 @@ import (
 	"cmpi/flush"
 )
 
-// errBlank is what validate says of a pool that could be formatted. To a caller
-// it is ErrNotPool.
-var errBlank = faultf(ErrNotPool, "empty or all zero; it was never formatted")
+// errBlank is what validate says of a pool that could be formatted.
+var errBlank = faultf(ErrBlank, "empty or all zero")
 
 func isBlank(err error) bool { return errors.Is(err, errBlank) }
 
@@ -206,23 +206,65 @@ func (a *Arena) initialize(flags uint32) error {
 }
 
 // Format makes a new pool of a file, a device or an older pool, whatever is in
-// it. Everything in it is lost. It refuses with ErrLockTimeout when a process
-// of this kernel has it open; other hosts can't be seen.
+// it. Everything in it is lost. It refuses with ErrInUse when a process of this
+// kernel has it open; other hosts can't be seen.
 func Format(c Config) error {
-	return wrap(opFormat, c.Path, "", format(c))
+	return wrap(opFormat, c.Path, "", format(c, false))
 }
 
-func format(c Config) error {
+// Replace is Format for a pool that may be in use. A file is replaced by
+// another one of its name, owner and mode: who has the old one open keeps it. A
+// device is formatted under whoever uses it, which breaks jobs that run on it.
+func Replace(c Config) error {
+	return wrap(opFormat, c.Path, "", replace(c))
+}
+
+func replace(c Config) error {
+	var old unix.Stat_t
+	if err := unix.Stat(c.Path, &old); err != nil || old.Mode&unix.S_IFMT != unix.S_IFREG {
+		return format(c, true)
+	}
+	if c.Size == 0 {
+		c.Size = old.Size
+	}
+	// In the same folder, so that it is the same filesystem.
+	f, err := os.CreateTemp(filepath.Dir(c.Path), filepath.Base(c.Path)+".new-*")
+	if err != nil {
+		return openFault(err)
+	}
+	defer f.Close()
+	path := c.Path
+	c.Path = f.Name()
+	if err = format(c, false); err == nil {
+		if err = f.Chown(int(old.Uid), int(old.Gid)); err == nil {
+			err = f.Chmod(os.FileMode(old.Mode & 0o777))
+		}
+		if err == nil {
+			err = os.Rename(c.Path, path)
+		}
+		if err != nil {
+			err = openFault(err)
+		}
+	}
+	if err != nil {
+		os.Remove(c.Path)
+	}
+	return err
+}
+
+// format formats c's pool; with force also a device that is in use.
+func format(c Config, force bool) error {
 	b, err := openBacking(c.Path, true, c.asDevice)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	if ok, err := b.lockByte(unix.F_WRLCK, usersByte); err != nil || !ok {
-		if err == nil {
-			err = faultf(ErrLockTimeout, "in use on this host")
-		}
+	ok, err := b.lockByte(unix.F_WRLCK, usersByte)
+	if err != nil {
 		return err
+	}
+	if !ok && !(force && b.device) {
+		return faultf(ErrInUse, "by a process of this host")
 	}
 	if !b.device {
 		size := b.size

@@ -149,6 +149,18 @@ func exercise(t *testing.T, a *Arena) {
 	check("gc", nil, err)
 	_, err = a.Check()
 	check("check", nil, err)
+	_, err = a.Inspect()
+	check("inspect", nil, err)
+	check("remove", nil, a.Remove(Info{Slot: 1 << 62, Generation: 1}))
+	for _, idle := range []bool{false, true} {
+		_, left, err := a.Repair(idle)
+		check("repair", nil, err)
+		for _, f := range left.Findings {
+			if err == nil && (f.Cure == CureAny || idle && f.Cure == CureIdle) && len(left.Findings) < maxFindings {
+				t.Errorf("repair (idle %v) left %+v", idle, f)
+			}
+		}
+	}
 	_, err = a.Evict([16]byte{7})
 	check("evict", nil, err)
 }

@@ -5,19 +5,25 @@ package arena
 
 // readRoot finds the current root record.
 func (a *Arena) readRoot() error {
-	found := false
+	r, found := a.newestRoot()
+	if !found {
+		return faultf(ErrCorrupt, "no sound root record; perhaps it was formatted anew")
+	}
+	a.root = r
+	return nil
+}
+
+// newestRoot reads the current root record; false when none is sound.
+func (a *Arena) newestRoot() (newest root, found bool) {
 	for i := range rootLines {
 		var b [lineSize]byte
 		var r root
 		a.read(b[:], rootOff+int64(i)*lineSize)
-		if r.decode(&b, &a.geo, a.tag) && (!found || r.seq > a.root.seq) {
-			a.root, found = r, true
+		if r.decode(&b, &a.geo, a.tag) && (!found || r.seq > newest.seq) {
+			newest, found = r, true
 		}
 	}
-	if !found {
-		return faultf(ErrCorrupt, "no sound root record; perhaps it was formatted anew")
-	}
-	return nil
+	return newest, found
 }
 
 // writeRoot writes r as the next root record, in the line of the older copy.

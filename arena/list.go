@@ -8,12 +8,13 @@ import (
 // Info describes an object.
 type Info struct {
 	Name       string
-	Offset     int64
-	Size       int64
+	Slot       int64 // where its name stands in the hash table
+	Offset     int64 // bytes from the pool's start
+	Size       int64 // bytes, as it was asked for
 	Generation uint64
 	Ready      bool  // false: being made, or being destroyed
 	Owner      Owner // Host is zero when the host table no longer knows it
-	Dead       bool  // the owner is a process of this host and is gone
+	Life       Life  // of its owner
 }
 
 // Stat describes a pool.
@@ -23,6 +24,7 @@ type Stat struct {
 	Used      int64 // bytes that objects occupy, rounded to granules
 	Free      int64
 	Largest   int64 // longest free run
+	Runs      int   // free runs; 0 or 1: the free space is in one piece
 	Objects   int
 	Slots     int64
 	Buckets   [levels]int64
@@ -31,9 +33,19 @@ type Stat struct {
 	Published bool  // the hash table has the paper's geometry
 }
 
+// Fragmentation is the part of the free space, 0 to 1, that the largest object
+// that fits would have to leave: 0 when all of it is in one piece.
+func (st Stat) Fragmentation() float64 {
+	if st.Free == 0 {
+		return 0
+	}
+	return 1 - float64(st.Largest)/float64(st.Free)
+}
+
 // HostInfo describes an entry of the host table.
 type HostInfo struct {
 	Entry   int
+	Self    bool // it is the host that asks
 	ID      [16]byte
 	Name    string // as it called itself
 	Since   int64  // ns since 1970
@@ -45,10 +57,7 @@ type HostInfo struct {
 // so it also works while a dead host holds it; an object created or destroyed
 // meanwhile may or may not be among them.
 func (a *Arena) List() ([]Info, error) {
-	hosts := map[uint64][16]byte{}
-	for _, h := range a.hosts() {
-		hosts[hostTag(h.ID)] = h.ID
-	}
+	hosts := a.hostsByTag()
 	var infos []Info
 	bad := int64(-1)
 	a.eachSlot(func(i int64, s slot, ok bool) bool {
@@ -56,11 +65,7 @@ func (a *Arena) List() ([]Info, error) {
 			bad = i
 			return true
 		}
-		infos = append(infos, Info{
-			Name: s.name, Offset: s.off, Size: s.size, Generation: s.gen, Ready: s.state == ready,
-			Owner: Owner{Host: hosts[s.host], PID: s.pid, PIDNS: s.pidns, Start: s.start, UID: s.uid},
-			Dead:  a.dead(&s),
-		})
+		infos = append(infos, a.describe(i, &s, hosts))
 		return true
 	})
 	sort.Slice(infos, func(i, j int) bool { return infos[i].Offset < infos[j].Offset })
@@ -70,13 +75,32 @@ func (a *Arena) List() ([]Info, error) {
 	return infos, nil
 }
 
+// describe makes an Info of slot i.
+func (a *Arena) describe(i int64, s *slot, hosts map[uint64][16]byte) Info {
+	return Info{
+		Name: s.name, Slot: i, Offset: s.off, Size: s.size, Generation: s.gen, Ready: s.state == ready,
+		Owner: Owner{Host: hosts[s.host], PID: s.pid, PIDNS: s.pidns, Start: s.start, UID: s.uid},
+		Life:  a.life(s),
+	}
+}
+
+// hostsByTag gives the ids of the hosts in the host table by what slots call
+// them.
+func (a *Arena) hostsByTag() map[uint64][16]byte {
+	hosts := map[uint64][16]byte{}
+	for _, h := range a.hosts() {
+		hosts[hostTag(h.ID)] = h.ID
+	}
+	return hosts
+}
+
 // hosts reads the host table.
 func (a *Arena) hosts() (hs []HostInfo) {
 	for j := range hostSlots {
 		if c, ok := a.readClaim(j); ok {
 			w := a.load(hostLine(j, lineLock))
 			hs = append(hs, HostInfo{
-				Entry: j, ID: c.host, Name: c.name, Since: c.at, Ticket: w &^ holding, Holding: w&holding != 0,
+				Entry: j, Self: c.host == a.cfg.HostID, ID: c.host, Name: c.name, Since: c.at, Ticket: w &^ holding, Holding: w&holding != 0,
 			})
 		}
 	}
@@ -110,47 +134,82 @@ func (a *Arena) Stat() (Stat, error) {
 	st.Free, st.Largest = avail*granule, longest*granule
 	st.Used = (g.granules - avail) * granule
 	a.eachSlot(func(int64, slot, bool) bool { st.Objects++; return true })
+	st.Runs = a.freeRuns()
 	return st, nil
+}
+
+// freeRuns counts the free runs of the bitmap. It takes no lock.
+func (a *Arena) freeRuns() (runs int) {
+	open := false // the last group ended in a run that the next one continues
+	for i := range a.geo.groups {
+		bits, n := a.readGroup(i), int(a.geo.groupLen(i))
+		was := open
+		open = open && n == 0
+		bits.forRuns(n, func(start, length int) bool {
+			if start > 0 || !was {
+				runs++
+			}
+			open = start+length == n
+			return true
+		})
+	}
+	return runs
 }
 
 // GC destroys every object whose owner was a process of this host that is gone,
 // and finishes what such a process began. It returns how many it freed. Objects
 // of other hosts, and of pid namespaces that we can't see into, are left alone.
 func (a *Arena) GC() (n int, err error) {
-	n, err = a.collect(a.dead)
-	return n, wrap(opGC, a.cfg.Path, "", err)
+	freed, err := a.Collect()
+	return len(freed), err
 }
 
-// collect removes the objects for which condemned says so, one at a time, so
-// that the lock is never held long.
-func (a *Arena) collect(condemned func(*slot) bool) (n int, err error) {
-	type victim struct {
-		index int64
-		gen   uint64
+// Collect is GC; it describes what it freed.
+func (a *Arena) Collect() (freed []Info, err error) {
+	freed, err = a.removeAll(a.dead)
+	return freed, wrap(opGC, a.cfg.Path, "", err)
+}
+
+// Remove destroys exactly the object that i describes, in whatever state it is;
+// a later one of its name is left alone. ErrNotFound: it is gone already. As for
+// Destroy, nobody may be writing to it any more.
+func (a *Arena) Remove(i Info) error {
+	return wrap(opDestroy, a.cfg.Path, i.Name, a.removeSlot(i.Slot, i.Generation))
+}
+
+func (a *Arena) removeSlot(index int64, gen uint64) error {
+	if index < 0 || index >= a.geo.slots {
+		return ErrNotFound
 	}
-	var victims []victim
+	return a.remove(func() (int64, slot, error) {
+		s, ok := a.look(index)
+		if !ok || s.state == free || s.gen != gen {
+			return 0, slot{}, ErrNotFound
+		}
+		return index, s, nil
+	})
+}
+
+// removeAll removes the objects for which condemned says so, one at a time, so
+// that the lock is never held long.
+func (a *Arena) removeAll(condemned func(*slot) bool) (removed []Info, err error) {
+	var victims []Info
+	hosts := a.hostsByTag()
 	a.eachSlot(func(i int64, s slot, ok bool) bool {
 		if ok && condemned(&s) {
-			victims = append(victims, victim{i, s.gen})
+			victims = append(victims, a.describe(i, &s, hosts))
 		}
 		return true
 	})
 	for _, v := range victims {
-		err := a.remove(func() (int64, slot, error) {
-			s, ok := a.look(v.index)
-			if !ok || s.state == free || s.gen != v.gen {
-				return 0, slot{}, ErrNotFound
-			}
-			return v.index, s, nil
-		})
-		switch {
+		switch err := a.removeSlot(v.Slot, v.Generation); {
 		case err == nil:
-			n++
+			removed = append(removed, v)
 		case !errors.Is(err, ErrNotFound): // someone else was faster
-			return n, err
+			return removed, err
 		}
 	}
-	return n, nil
+	return removed, nil
 }
 
 // Evict removes a host that is gone for good from the pool: its part in the
@@ -188,5 +247,6 @@ func (a *Arena) evict(id [16]byte) (int, error) {
 		return 0, err
 	}
 	tag := hostTag(id)
-	return a.collect(func(s *slot) bool { return s.host == tag })
+	removed, err := a.removeAll(func(s *slot) bool { return s.host == tag })
+	return len(removed), err
 }

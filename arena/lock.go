@@ -60,6 +60,16 @@ func hostByteFor(id [16]byte) int64 {
 
 // withLock runs f under the pool lock, after repairing what a dead holder left.
 func (a *Arena) withLock(f func() error) error {
+	return a.withRawLock(func() error {
+		if err := a.repair(); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// withRawLock runs f under the pool lock. What a dead holder left is still there.
+func (a *Arena) withRawLock(f func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -79,9 +89,6 @@ func (a *Arena) withLock(f func() error) error {
 	}
 	defer a.leave()
 	a.alloc.forget()
-	if err := a.repair(); err != nil {
-		return err
-	}
 	return f()
 }
 

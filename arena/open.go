@@ -3,6 +3,7 @@ package arena
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"hash/fnv"
 	"os"
 	"sync"
 	"time"
@@ -240,6 +241,13 @@ func (a *Arena) View() *flush.View { return a.view }
 // Path is where the pool was opened.
 func (a *Arena) Path() string { return a.cfg.Path }
 
+// Device says whether the pool is a devdax device, whose metadata is always
+// flushed.
+func (a *Arena) Device() bool { return a.back.device }
+
+// HostID is the coherence domain as which the pool was opened.
+func (a *Arena) HostID() [16]byte { return a.cfg.HostID }
+
 // ID is the pool's identity, made when it was formatted.
 func (a *Arena) ID() [16]byte { return a.super.id }
 
@@ -277,6 +285,24 @@ func parseID(s string) (id [16]byte, ok bool) {
 	n, err := hex.Decode(id[:], digits[:min(len(digits), 32)])
 	return id, err == nil && n == 16 && len(digits) == 32
 }
+
+// HostID is the id of a coherence domain: that of the given name, or this
+// running kernel's when name is empty.
+func HostID(name string) (id [16]byte) {
+	if name == "" {
+		return BootID()
+	}
+	h := fnv.New128a()
+	h.Write([]byte(name))
+	h.Sum(id[:0])
+	return id
+}
+
+// FormatID writes the id of a pool or a host as people know boot ids.
+func FormatID(id [16]byte) string { return formatID(id) }
+
+// ParseID is the reverse of FormatID; false when s is no id.
+func ParseID(s string) (id [16]byte, ok bool) { return parseID(s) }
 
 // BootID identifies this running kernel; zero when it doesn't say.
 func BootID() [16]byte {

@@ -1,9 +1,11 @@
 package arena
 
 import (
+	"math"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,16 +62,68 @@ func pidNamespace() uint32 {
 	return uint32(st.Ino)
 }
 
+// Life says what is known of the process that owns an object.
+type Life uint8
+
+// What can be known of an owner. Unknown is one of another host, or of a pid
+// namespace that we can't see into: it may be alive.
+const (
+	Unknown Life = iota
+	Alive
+	Dead
+)
+
+// String is one word.
+func (l Life) String() string {
+	return [...]string{Unknown: "unknown", Alive: "alive", Dead: "dead"}[l]
+}
+
+// life says what we know of the owner of s.
+func (a *Arena) life(s *slot) Life {
+	if s.host != hostTag(a.cfg.HostID) || s.pidns != 0 && s.pidns != pidNamespace() {
+		return Unknown
+	}
+	if start, ok := startTime(int(s.pid)); ok {
+		if start == s.start {
+			return Alive
+		}
+		return Dead // its pid has been given to another process since
+	}
+	if hidden(int(s.pid)) {
+		return Unknown
+	}
+	return Dead
+}
+
+// hidden says whether a process runs that /proc doesn't show us: /proc may be
+// missing, or mounted so that it shows a user his own processes only.
+func hidden(pid int) bool {
+	if pid <= 0 || pid > maxPID {
+		return false // kill would take it for a process group
+	}
+	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); err == nil {
+		return false // a zombie: it is shown, and startTime saw it
+	}
+	return unix.Kill(pid, 0) != unix.ESRCH
+}
+
+// maxPID is beyond what any kernel gives out (2^22).
+const maxPID = 1 << 30
+
 // dead says whether the owner of s is surely gone: it is of our host, its pid
-// means something to us, and no process of that pid and start time lives. An
-// owner of another pid namespace may be alive where we can't see it.
-func (a *Arena) dead(s *slot) bool {
-	if s.host != hostTag(a.cfg.HostID) {
-		return false
+// means something to us, and no process of that pid and start time lives.
+func (a *Arena) dead(s *slot) bool { return a.life(s) == Dead }
+
+// ticksPerSecond is the unit of start times in /proc, which is fixed (USER_HZ).
+const ticksPerSecond = 100
+
+// Started is when an owner of this running kernel started; of other hosts it
+// means nothing. False: the kernel's clock could not be read.
+func (o Owner) Started() (time.Time, bool) {
+	var up unix.Timespec
+	if o.Start == 0 || o.Start > math.MaxInt64/uint64(time.Second) || unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
+		return time.Time{}, false
 	}
-	if s.pidns != 0 && s.pidns != pidNamespace() {
-		return false
-	}
-	start, ok := startTime(int(s.pid))
-	return !ok || start != s.start
+	age := time.Duration(up.Nano()) - time.Duration(o.Start)*(time.Second/ticksPerSecond)
+	return time.Now().Add(-age), age >= 0
 }

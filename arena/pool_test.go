@@ -210,7 +210,23 @@ func TestFormat(t *testing.T) {
 	if a.Size() != 2<<20 {
 		t.Errorf("%d bytes", a.Size())
 	}
-	if err := Format(c); !errors.Is(err, ErrLockTimeout) {
+	if err := Format(c); !errors.Is(err, ErrInUse) {
 		t.Errorf("in use: %v", err)
+	}
+	if _, err := a.Create("kept", 10); err != nil {
+		t.Fatal(err)
+	}
+	id := a.ID()
+	if err := Replace(c); err != nil {
+		t.Fatal(err)
+	}
+	if b := mustOpen(t, Config{Path: path}); b.ID() == id || mustStat(t, b).Objects != 0 {
+		t.Error("the pool was not replaced")
+	}
+	if _, err := a.OpenObject("kept"); err != nil {
+		t.Errorf("whoever had the old pool open has lost it: %v", err)
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+		t.Errorf("files %q", left)
 	}
 }

@@ -122,7 +122,7 @@ func (m *medium) readRoot(ranks int) (epoch uint64, err error) {
 	return word, nil
 }
 
-func rootName(job string) string { return "j/" + job + "/root" }
+func rootName(job string) string { return jobPrefix + job + "/root" }
 
 // getFresh copies a flagged line in which epoch stands. A first look may be
 // stale; a second one is not.

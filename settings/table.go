@@ -168,6 +168,10 @@ func number(v string, lo, hi int) (int, error) {
 	return n, nil
 }
 
+// Bytes reads a size as it is written in settings: a number of bytes with an
+// optional binary unit, as 64M; at least lo.
+func Bytes(v string, lo int64) (int64, error) { return size(v, lo) }
+
 // size reads a number of bytes with an optional binary unit, as 64M.
 func size(v string, lo int64) (int64, error) {
 	shift := 0

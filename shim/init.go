@@ -377,9 +377,10 @@ func (w *world) tryRoom(s settings.Settings, job string) (err error) {
 	return nil
 }
 
-// collect frees what dead jobs of this host have left in the pool.
+// collect frees what dead jobs have left in the pool, as far as it was this
+// host's.
 func (w *world) collect() {
-	if _, err := theJob.pool.GC(); err != nil {
+	if _, _, err := mpitransport.Collect(theJob.pool, true); err != nil {
 		say("rank %d: what dead jobs left in the pool could not be freed: %v", w.rank, err)
 	}
 }
@@ -520,15 +521,7 @@ func abandon() {
 // ---- choices ------------------------------------------------------------------------
 
 // hostID names this rank's coherence domain.
-func hostID(s settings.Settings) (id [16]byte) {
-	if s.Host == "" {
-		return arena.BootID()
-	}
-	h := fnv.New128a()
-	h.Write([]byte(s.Host))
-	h.Sum(id[:0])
-	return id
-}
+func hostID(s settings.Settings) [16]byte { return arena.HostID(s.Host) }
 
 // kernelID is what the pool knows as a host: inside it, process ids and file
 // locks mean something. A coherence domain may span several kernels (hardware

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +20,9 @@ type info struct {
 	Library  string            `json:"library"` // "" if it was not found
 	CPU      flush.Features    `json:"cpu"`
 	Hosts    map[string]string `json:"mpi_libraries"` // versions by name; "" if not installed
+	MPI      []mpiLibrary      `json:"mpi_found"`     // where the dynamic linker looks
+	Launcher string            `json:"launcher"`      // path; "" if there is none
+	Job      decision          `json:"job"`           // what one started here now would use
 	Pool     poolInfo          `json:"pool"`
 	Settings []settingInfo     `json:"settings"`
 	Invalid  string            `json:"invalid_settings,omitempty"` // what is wrong in this environment
@@ -46,15 +48,13 @@ func infoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := gatherInfo(cmd.Context(), lib)
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(in)
+				return writeJSON(cmd.OutOrStdout(), in)
 			}
 			return in.write(cmd.OutOrStdout())
 		},
 	}
 	libraryFlag(cmd, &lib)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
@@ -76,6 +76,14 @@ func gatherInfo(ctx context.Context, lib string) info {
 		in.Invalid = err.Error()
 	}
 	in.Pool = describePool(s)
+	in.MPI = mpiLibraries(ctx)
+	if l, err := (&launcherFlags{kind: launcherAuto}).find(); err == nil {
+		in.Launcher = l.path
+	}
+	in.Job = decideHere(s)
+	if err != nil {
+		in.Job.Mode, in.Job.Why = "", "the settings are wrong"
+	}
 	return in
 }
 
@@ -86,7 +94,19 @@ func (in info) write(w io.Writer) error {
 	fmt.Fprintf(t, "cpu\t%s\n", in.CPU)
 	fmt.Fprintf(t, "MPICH\t%s\n", orNot(in.Hosts["mpich"], "not installed"))
 	fmt.Fprintf(t, "Open MPI\t%s\n", orNot(in.Hosts["openmpi"], "not installed"))
+	for i, m := range in.MPI {
+		carried := "not carried"
+		if m.Carried {
+			carried = "carried"
+		}
+		fmt.Fprintf(t, "%s\t%s: ABI of %s, %s\n", title(i, "MPI libraries"), m.Path, m.ABI, carried)
+	}
+	fmt.Fprintf(t, "launcher\t%s\n", orNot(in.Launcher, "none found"))
 	fmt.Fprintf(t, "pool\t%s\n", in.Pool)
+	for i, d := range in.Pool.Devices {
+		fmt.Fprintf(t, "%s\t%s\n", title(i, "devices"), d)
+	}
+	fmt.Fprintf(t, "a job here\t%s: %s\n", orNot(in.Job.Mode, "the MPI library alone"), in.Job.Why)
 	if in.Invalid != "" {
 		fmt.Fprintf(t, "WRONG\t%s\n", in.Invalid)
 	}

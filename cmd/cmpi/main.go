@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,9 +14,21 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var signals []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if !signal.Ignored(s) { // as under nohup, and so for what we start
+			signals = append(signals, s)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	if len(signals) > 0 { // none would mean all
+		ctx, stop = signal.NotifyContext(ctx, signals...)
+	}
 	err := rootCommand().ExecuteContext(ctx)
 	stop()
+	if status := exitStatus(1); errors.As(err, &status) {
+		os.Exit(int(status))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cmpi:", err)
 		os.Exit(1)
@@ -31,6 +44,7 @@ CXL pool seen as /dev/daxX.Y, or a file that all ranks can map.`,
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints them
 	}
-	root.AddCommand(runCommand(), demoCommand(), benchCommand(), infoCommand(), versionCommand())
+	root.AddCommand(runCommand(), demoCommand(), benchCommand(), infoCommand(), doctorCommand(), poolCommand(),
+		versionCommand(), manCommand(), probeCommand())
 	return root
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -13,83 +13,151 @@ import (
 	"cmpi/settings"
 )
 
+// runFlags are what the user asked cmpi run for.
+type runFlags struct {
+	launcherFlags
+	lib     string
+	set     []string
+	summary bool
+	asJSON  bool
+	dry     bool
+}
+
 func runCommand() *cobra.Command {
-	var (
-		lib, starter string
-		ranks        int
-		set          []string
-	)
+	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [-n RANKS] [--set CMPI_NAME=VALUE]... [--] PROGRAM [ARGUMENT]...",
 		Short: "Start an MPI program over the library",
 		Long: `Starts an MPI program over the library. It is short for
 
-  CMPI_NAME=VALUE LD_PRELOAD=.../libcmpi.so mpiexec.mpich -n RANKS PROGRAM ARGUMENT...
+    mpiexec.mpich -n RANKS -genv CMPI_NAME VALUE -genv LD_PRELOAD .../libcmpi.so PROGRAM ARGUMENT...
 
-and replaces itself by that command. For other options of mpiexec, write that
-line yourself.`,
+with the settings checked before anything starts. The library is preloaded into
+the ranks, not into the launcher. The exit status is the launcher's, which is the
+program's, and signals reach it.
+
+The launcher is mpiexec.mpich or mpiexec; srun when there is neither inside a Slurm
+allocation, or with --launcher srun. (srun must speak the protocol of the
+program's MPI library: --launcher-arg=--mpi=pmi2, for example.) Further options of
+the launcher are passed on by --launcher-arg, one each.`,
+		Example: `  cmpi run -n 4 ./program
+  cmpi run -n 2 --hosts a,b --set CMPI_POOL=/dev/dax0.0 --summary -- ./program --verbose
+  cmpi run -n 2 --launcher-arg=-bind-to --launcher-arg=core ./program`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, program []string) error {
-			library, err := findLibrary(lib)
-			if err != nil {
-				return err
-			}
-			env, err := runEnvironment(os.Environ(), library, set)
-			if err != nil {
-				return err
-			}
-			path, err := findStarter(starter)
-			if err != nil {
-				return err
-			}
-			argv := append([]string{path, "-n", strconv.Itoa(ranks)}, program...)
-			return fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, env))
-		},
+		RunE: func(cmd *cobra.Command, program []string) error { return f.run(cmd, program) },
 	}
-	libraryFlag(cmd, &lib)
-	cmd.Flags().IntVarP(&ranks, "np", "n", 2, "number of ranks")
-	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting, as CMPI_COHERENCE=flush (cmpi info lists them)")
-	cmd.Flags().StringVar(&starter, "mpiexec", "", "the command that starts the ranks (default: mpiexec.mpich, else mpiexec)")
-	cmd.Flags().SetInterspersed(false) // what follows the program is the program's
+	libraryFlag(cmd, &f.lib)
+	f.add(cmd)
+	fs := cmd.Flags()
+	fs.IntVarP(&f.ranks, "np", "n", 0, "number of ranks (default 2; in a Slurm allocation what the launcher takes)")
+	fs.StringArrayVar(&f.set, "set", nil, "a setting, as CMPI_COHERENCE=flush (cmpi info lists them)")
+	fs.BoolVar(&f.summary, "summary", false, "say at the end, in one line on stderr, how it went and what carried the messages")
+	fs.BoolVar(&f.asJSON, "json", false, "with --summary: print it as JSON, in one line")
+	fs.BoolVar(&f.dry, "dry-run", false, "print the launcher's command line instead of running it")
+	fs.SetInterspersed(false) // what follows the program is the program's
+	_ = cmd.RegisterFlagCompletionFunc("set", completeSetting)
 	return cmd
 }
 
-// runEnvironment is environ with the library preloaded and the settings added,
-// once they are known to be right.
-func runEnvironment(environ []string, library string, set []string) ([]string, error) {
-	preload := library
-	var env []string
-	for _, kv := range environ {
-		if before, ok := strings.CutPrefix(kv, "LD_PRELOAD="); ok {
-			if before != "" { // tools stay above us
-				preload = before + ":" + library
-			}
-			continue
-		}
-		env = append(env, kv)
+// completeSetting offers the names of settings.
+func completeSetting(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, v := range settings.Table() {
+		names = append(names, cobra.CompletionWithDesc(v.Name+"=", v.Meaning))
 	}
-	for _, kv := range set {
-		if !strings.HasPrefix(kv, settings.Prefix) || !strings.Contains(kv, "=") {
-			return nil, fmt.Errorf("--set %s: write %sNAME=VALUE", kv, settings.Prefix)
-		}
-		env = append(env, kv)
-	}
-	if _, err := settings.Parse(env); err != nil {
-		return nil, err
-	}
-	return append(env, "LD_PRELOAD="+preload), nil
+	return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// findStarter is the path of mpiexec; MPICH's where there are several.
-func findStarter(given string) (string, error) {
-	names := []string{given}
-	if given == "" {
-		names = []string{"mpiexec.mpich", "mpiexec"}
+// defaultRanks is for a single machine; two are the fewest that communicate.
+const defaultRanks = 2
+
+func (f *runFlags) run(cmd *cobra.Command, program []string) error {
+	if f.asJSON && !f.summary {
+		return errors.New("--json is for --summary")
 	}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
+	if f.ranks < 0 {
+		return fmt.Errorf("-n %d: give a number of ranks", f.ranks)
+	}
+	if f.ranks == 0 && !inAllocation(os.Getenv) {
+		f.ranks = defaultRanks
+	}
+	library, err := findLibrary(f.lib)
+	if err != nil {
+		return err
+	}
+	variables, err := rankVariables(os.Environ(), library, f.set)
+	if err != nil {
+		return err
+	}
+	l, err := f.find()
+	if err != nil {
+		return err
+	}
+	if l.dialect.name == slurm.name && strings.Contains(strings.Join(variables, ""), ",") {
+		return errors.New("srun can't pass on a value with a comma; use --launcher mpiexec")
+	}
+	quiet := false // the program's own line is not for the user
+	if f.summary {
+		variables, quiet = verbose(variables)
+	}
+	argv := l.command(&f.launcherFlags, variables, program)
+	if f.dry {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), shellLine(argv))
+		return err
+	}
+	if f.summary {
+		s, err := summarize(argv, cmd.ErrOrStderr(), quiet)
+		if err != nil {
+			return err
+		}
+		s.Launcher, s.Program = l.path, program
+		if err := s.write(cmd.ErrOrStderr(), f.asJSON); err != nil {
+			return err
+		}
+		if s.Status != 0 {
+			return exitStatus(s.Status)
+		}
+		return nil
+	}
+	// The launcher takes this process's place, so signals and exit status are its.
+	return fmt.Errorf("%s: %w", l.path, syscall.Exec(l.path, argv, os.Environ()))
+}
+
+// verbose makes rank 0 say what is used; quiet: it would not have done so.
+func verbose(variables []string) (list []string, quiet bool) {
+	const on = "CMPI_VERBOSE=1"
+	quiet = true
+	for _, v := range variables {
+		if v == on {
+			quiet = false
+		}
+		if !strings.HasPrefix(v, "CMPI_VERBOSE=") {
+			list = append(list, v)
 		}
 	}
-	return "", fmt.Errorf("there is no %s; apt-get install mpich", strings.Join(names, " or "))
+	return append([]string{on}, list...), quiet
+}
+
+// shellLine is a command line as one types it.
+func shellLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`!*?[](){}<>|&;#~") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words[i] = a
+	}
+	return strings.Join(words, " ")
+}
+
+// exitOf is the exit status by which a shell would know how a command ended.
+func exitOf(err error) (status int, signal string, other error) {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return 0, "", err
+	}
+	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal()), ws.Signal().String(), nil
+	}
+	return exit.ExitCode(), "", nil
 }
