@@ -238,6 +238,8 @@ const (
 	usersByte  = lockBase + 1 // shared: an arena is open
 	hostByte   = lockBase + 2 // + 0 … hostBytes-1, exclusive: this host's part in the pool lock
 	hostBytes  = int64(1) << 60
+	ownerByte  = hostByte + hostBytes // + 0 … ownerBytes-1, shared: an owner of objects lives
+	ownerBytes = int64(1) << 60
 )
 
 // lockByte takes (typ F_WRLCK, F_RDLCK) or drops (F_UNLCK) a lock on one byte;
@@ -253,6 +255,17 @@ func (b *backing) lockByte(typ int16, at int64) (bool, error) {
 			return false, nil
 		default:
 			return false, faultf(ErrUnusable, "file lock: %v", err)
+		}
+	}
+}
+
+// heldByte reports whether another open file has a lock on the byte.
+func (b *backing) heldByte(at int64) (bool, error) {
+	for {
+		fl := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1}
+		err := unix.FcntlFlock(b.f.Fd(), unix.F_OFD_GETLK, &fl)
+		if !errors.Is(err, unix.EINTR) {
+			return fl.Type != unix.F_UNLCK, err
 		}
 	}
 }

@@ -32,7 +32,7 @@ const (
 	groupGranules = granule * 8
 
 	hostSlots = 64 // hosts that can take part in the pool lock
-	hostLines = 4  // lines per host: X, Y, claim, lock
+	hostLines = 5  // lines per host: X, Y, claim, lock, beat
 
 	superOff   = 0
 	controlOff = granule

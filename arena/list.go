@@ -2,6 +2,7 @@ package arena
 
 import (
 	"errors"
+	"math"
 	"sort"
 )
 
@@ -49,6 +50,7 @@ type HostInfo struct {
 	ID      [16]byte
 	Name    string // as it called itself
 	Since   int64  // ns since 1970
+	Beat    int64  // when one of its owners of objects gave the last sign of life, by its own clock, ns since 1970; 0: never
 	Ticket  uint64 // 0: idle, 1: choosing
 	Holding bool   // holds the pool lock at this moment
 }
@@ -101,6 +103,7 @@ func (a *Arena) hosts() (hs []HostInfo) {
 			w := a.load(hostLine(j, lineLock))
 			hs = append(hs, HostInfo{
 				Entry: j, Self: c.host == a.cfg.HostID, ID: c.host, Name: c.name, Since: c.at, Ticket: w &^ holding, Holding: w&holding != 0,
+				Beat: int64(a.load(hostLine(j, lineBeat)) & math.MaxInt64),
 			})
 		}
 	}
@@ -234,7 +237,7 @@ func (a *Arena) evict(id [16]byte) (int, error) {
 	err := a.withLock(func() error {
 		for j := range hostSlots {
 			if c, ok := a.readClaim(j); ok && c.host == id {
-				for _, line := range []int{lineX, lineClaim, lineY} {
+				for _, line := range []int{lineX, lineClaim, lineBeat, lineY} {
 					a.clearRange(hostLine(j, line), lineSize)
 					a.fence()
 				}

@@ -39,6 +39,7 @@ const (
 	lineY
 	lineClaim
 	lineLock
+	lineBeat // time of the last sign of life, ns since 1970; 0: none yet
 )
 
 func hostLine(entry, line int) int64 {

@@ -63,6 +63,7 @@ func (a *Arena) create(name string, size int64) (*Object, error) {
 	var index int64
 	var s slot
 	err := a.withLock(func() (err error) {
+		a.pledge()
 		index, s, err = a.insert(name, size, large)
 		return err
 	})

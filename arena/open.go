@@ -22,13 +22,22 @@ type Config struct {
 	Mode  flush.Mode    // how writes become visible to others
 	Flush flush.Options // for the View
 
-	// HostID names the coherence domain. All processes of one kernel give the
-	// same, normally BootID, which is what zero stands for.
+	// HostID names the host. All processes of one kernel give the same, normally
+	// BootID, which is what zero stands for, and no process of another does.
 	HostID [16]byte
 
 	// Owner is recorded in objects that are created through this arena. Zero
 	// stands for this process.
 	Owner Owner
+
+	// Private says that nobody but the processes of one job, which end together,
+	// will ever use the pool: no signs of life are given in it.
+	Private bool
+
+	// Evicted is called, if not nil, when this host has been taken for dead and
+	// evicted: objects of this process are gone, and their space may already be
+	// another's. It may end the process.
+	Evicted func()
 
 	// LockTimeout bounds the wait for the pool lock; 0: DefaultLockTimeout.
 	LockTimeout time.Duration
@@ -62,6 +71,9 @@ type Arena struct {
 	host      host
 	root      root
 	inherited bool // the last holder of this host's lock line died with it
+	pledged   bool // signs of life are given
+	beatStop  chan struct{}
+	beatDone  chan struct{}
 	alloc     allocator
 }
 
@@ -232,6 +244,7 @@ func (a *Arena) Close() error {
 		return nil
 	}
 	a.closed = true
+	a.endBeats()
 	return a.detach()
 }
 
@@ -294,6 +307,22 @@ func HostID(name string) (id [16]byte) {
 	}
 	h := fnv.New128a()
 	h.Write([]byte(name))
+	h.Sum(id[:0])
+	return id
+}
+
+// KernelID is the id under which the processes of one kernel open a pool: inside
+// it, process ids and file locks mean something. A coherence domain of the given
+// name may span several kernels (hardware that keeps them coherent), and a test
+// may divide one.
+func KernelID(name string) (id [16]byte) {
+	boot := BootID()
+	if name == "" {
+		return boot
+	}
+	h := fnv.New128a()
+	h.Write([]byte(name))
+	h.Write(boot[:])
 	h.Sum(id[:0])
 	return id
 }

@@ -65,8 +65,8 @@ func pidNamespace() uint32 {
 // Life says what is known of the process that owns an object.
 type Life uint8
 
-// What can be known of an owner. Unknown is one of another host, or of a pid
-// namespace that we can't see into: it may be alive.
+// What can be known of an owner. Unknown is one of another host: it may be alive.
+// (Watch tells more of whole hosts.)
 const (
 	Unknown Life = iota
 	Alive
@@ -80,8 +80,11 @@ func (l Life) String() string {
 
 // life says what we know of the owner of s.
 func (a *Arena) life(s *slot) Life {
-	if s.host != hostTag(a.cfg.HostID) || s.pidns != 0 && s.pidns != pidNamespace() {
+	if s.host != hostTag(a.cfg.HostID) {
 		return Unknown
+	}
+	if s.pidns != 0 && s.pidns != pidNamespace() {
+		return a.elsewhere(s)
 	}
 	if start, ok := startTime(int(s.pid)); ok {
 		if start == s.start {

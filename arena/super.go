@@ -3,7 +3,7 @@ package arena
 import "math"
 
 // layoutVersion changes whenever bytes in the pool change their meaning.
-const layoutVersion = 1
+const layoutVersion = 2
 
 // magic opens a pool.
 const magic = "cMPIpool"

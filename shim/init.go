@@ -273,7 +273,7 @@ func nearPath(ranks []introduction, host [16]byte) string {
 
 func nearConfig(s settings.Settings, path string) arena.Config {
 	c := poolConfig(s, flush.Coherent)
-	c.Path, c.Create = path, false
+	c.Path, c.Create, c.Private = path, false, true
 	return c
 }
 
@@ -523,21 +523,6 @@ func abandon() {
 // hostID names this rank's coherence domain.
 func hostID(s settings.Settings) [16]byte { return arena.HostID(s.Host) }
 
-// kernelID is what the pool knows as a host: inside it, process ids and file
-// locks mean something. A coherence domain may span several kernels (hardware
-// that keeps them coherent), and a test may divide one.
-func kernelID(s settings.Settings) (id [16]byte) {
-	boot := arena.BootID()
-	if s.Host == "" {
-		return boot
-	}
-	h := fnv.New128a()
-	h.Write([]byte(s.Host))
-	h.Write(boot[:])
-	h.Sum(id[:0])
-	return id
-}
-
 // digest is the same on ranks whose settings fit together. The pool may have
 // different names on different hosts.
 func digest(s settings.Settings) (d [8]byte) {
@@ -575,7 +560,7 @@ func firstMode(s settings.Settings) flush.Mode {
 }
 
 func poolConfig(s settings.Settings, mode flush.Mode) arena.Config {
-	return arena.Config{Path: s.Pool, Size: s.PoolSize, Create: true, Mode: mode, HostID: kernelID(s),
+	return arena.Config{Path: s.Pool, Size: s.PoolSize, Create: true, Mode: mode, HostID: arena.KernelID(s.Host), Private: s.Pool == "", Evicted: evicted,
 		Flush: flush.Options{NoVector: s.NoVector, Seed: s.Seed, Chaos: s.Chaos}}
 }
 
@@ -603,7 +588,7 @@ func engineConfig(s settings.Settings, rank, size, local int, job string) mpitra
 }
 
 // firstOfHost reports whether rank is the lowest of its host, as the pool knows it
-// (kernelID).
+// (arena.KernelID).
 func firstOfHost(ranks []introduction, rank int) bool {
 	for r := range rank {
 		if ranks[r].host == ranks[rank].host && ranks[r].boot == ranks[rank].boot {

@@ -52,6 +52,13 @@ func died(rank int32, silent time.Duration) {
 	os.Exit(1)
 }
 
+// evicted ends this rank because this host was taken for dead: what it has in the
+// pool may by now be somebody else's.
+func evicted() {
+	say("this host gave no sign of life in the pool for so long that it was taken for dead; ending the job")
+	os.Exit(1)
+}
+
 // fatal says why and ends the job.
 func fatal(format string, args ...any) {
 	say(format, args...)

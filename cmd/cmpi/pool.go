@@ -58,7 +58,7 @@ func poolConfig(path string) (arena.Config, error) {
 	if err != nil {
 		return arena.Config{}, err
 	}
-	c := arena.Config{Path: path, HostID: arena.HostID(s.Host), Flush: flush.Options{NoVector: s.NoVector}}
+	c := arena.Config{Path: path, HostID: arena.KernelID(s.Host), Flush: flush.Options{NoVector: s.NoVector}}
 	if flush.Caps().WriteBack != "" {
 		c.Mode = flush.Flush
 	}

@@ -108,7 +108,7 @@ func runProbe(c probe.Config, lib, mode string) probeReport {
 	}
 	s, err := settings.Parse(os.Environ())
 	if err == nil {
-		c.Pool.HostID, c.Pool.Flush = arena.HostID(s.Host), flush.Options{NoVector: s.NoVector, Seed: s.Seed, Chaos: s.Chaos}
+		c.Pool.HostID, c.Pool.Flush = arena.KernelID(s.Host), flush.Options{NoVector: s.NoVector, Seed: s.Seed, Chaos: s.Chaos}
 		c.Pool.LockTimeout = c.Timeout
 		c.Pool.Mode, err = flush.ParseMode(mode)
 	}
