@@ -193,6 +193,8 @@ func (d *doctor) checkPool() {
 		return d.checkOpenPool(a)
 	})
 	switch {
+	case errors.Is(err, arena.ErrMissing) && len(d.hosts) > 0:
+		d.ok("pool", "%s is not on this machine; the hosts are asked", c.Path)
 	case errors.Is(err, arena.ErrMissing):
 		d.checkPoolFolder(filepath.Dir(c.Path), c.Path)
 	case errors.Is(err, arena.ErrBlank):
@@ -389,6 +391,11 @@ func (d *doctor) noteTrips(check, mode string, reports []probeReport, err error,
 	for _, r := range reports {
 		if text := names[r.Rank] + r.Error; r.Error != "" && !said[text] {
 			said[text] = true
+			if strings.Contains(text, arena.ErrMissing.Error()) || strings.Contains(text, arena.ErrBlank.Error()) {
+				text, _, _ = strings.Cut(text, "; ")
+				d.fail(check, "see whether the path is right there, or make it: cmpi pool init", "mode %s: %s", mode, text)
+				continue
+			}
 			d.failErr(check, fmt.Errorf("mode %s: %s%s", mode, names[r.Rank], r.Error), "")
 		}
 	}

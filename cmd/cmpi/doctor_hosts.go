@@ -35,7 +35,9 @@ func (d *doctor) checkHosts(ctx context.Context) error {
 		mode = string(d.settings.Coherence)
 	}
 	c := probe.Config{Token: newToken(), Size: len(d.hosts), Timeout: probeTimeout}
-	c.Pool.Path, c.Make = d.probePool(c.Token)
+	if c.Pool.Path = d.settings.Pool; c.Pool.Path == "" {
+		c.Pool.Path, c.Make = d.probePool(c.Token)
+	} // else what is there counts, not what this machine sees
 	argv := d.onHosts(l, d.hosts, append([]string{self}, probeArgs(c, d.library, mode)...))
 	reports, err := startProbe(ctx, c, argv)
 	sort.Slice(reports, func(i, j int) bool { return reports[i].Rank < reports[j].Rank })
