@@ -145,7 +145,8 @@ func TestGC(t *testing.T) {
 			{Host: c.HostID, PID: 1 << 22, Start: 5},                    // no such process
 			{Host: c.HostID, PID: uint32(os.Getpid()), Start: 1},        // recycled pid
 			{Host: [16]byte{99}, PID: 1 << 22},                          // another host
-			{Host: c.HostID, PID: 1 << 22, PIDNS: pidNamespace() + 1e6}, // where we can't see
+			{Host: c.HostID, PID: 1 << 22, PIDNS: pidNamespace() + 1e6}, // gone, where we can't see
+			{Host: c.HostID, PID: 1 << 22, PIDNS: pidNamespace() + 2e6}, // living there
 		} {
 			cc := c
 			cc.Owner = o
@@ -156,17 +157,19 @@ func TestGC(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			b.Close()
+			if o.PIDNS != pidNamespace()+2e6 {
+				b.Close()
+			}
 		}
-		if n, err := a.GC(); n != 4 || err != nil {
-			t.Errorf("collected %d, %v; want 4", n, err)
+		if n, err := a.GC(); n != 6 || err != nil {
+			t.Errorf("collected %d, %v; want 6", n, err)
 		}
 		l, err := a.List()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range l {
-			if i.Life == Dead || i.Name[0] == '0' || i.Name[0] == '1' {
+			if i.Life == Dead || i.Name[0] == '0' || i.Name[0] == '1' || i.Name[0] == '3' {
 				t.Errorf("left: %+v", i)
 			}
 		}

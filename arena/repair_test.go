@@ -384,6 +384,12 @@ func TestRemove(t *testing.T) {
 func TestLife(t *testing.T) {
 	a := mustOpen(t, Config{Path: filepath.Join(t.TempDir(), "pool"), Size: MinSize, Create: true})
 	self := Self(a.cfg.HostID)
+	there := self
+	there.PIDNS += 2
+	b := mustOpen(t, Config{Path: a.Path(), Owner: there})
+	if _, err := b.Create("there", 1); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		what   string
 		change func(o *Owner)
@@ -394,12 +400,13 @@ func TestLife(t *testing.T) {
 		{"no such process", func(o *Owner) { o.PID = 1 << 22 }, Dead},
 		{"a process group", func(o *Owner) { o.PID = 1<<32 - 1 }, Dead},
 		{"all of us", func(o *Owner) { o.PID = 0 }, Dead},
-		{"another namespace", func(o *Owner) { o.PIDNS++ }, Unknown},
+		{"gone in another namespace", func(o *Owner) { o.PIDNS++ }, Dead},
+		{"living in another namespace", func(o *Owner) { *o = there }, Alive},
 		{"another host", func(o *Owner) { o.Host[3]++ }, Unknown},
 	} {
 		o := self
 		tc.change(&o)
-		s := slot{host: hostTag(o.Host), pid: o.PID, pidns: o.PIDNS, start: o.Start}
+		s := slot{host: hostTag(o.Host), pid: o.PID, pidns: o.PIDNS, start: o.Start, uid: o.UID}
 		if got := a.life(&s); got != tc.want {
 			t.Errorf("%s: %v, want %v", tc.what, got, tc.want)
 		}

@@ -121,3 +121,58 @@ func Collect(a *arena.Arena, across bool) (freed, held []arena.Info, err error) 
 	}
 	return freed, held, listErr
 }
+
+// EvictSilent frees what hosts have left that are down, cut off, or have no
+// process any more that owns anything. It is quick when there is none; otherwise
+// it watches them for arena.SilentWatch. Hosts of a job of which a process lives
+// elsewhere are left alone.
+func EvictSilent(a *arena.Arena) (evicted []arena.HostInfo, objects int, err error) {
+	silent := a.Silent()
+	if len(silent) == 0 {
+		return nil, 0, nil
+	}
+	list, _ := a.List() // what a corrupt slot hides can't be freed, the rest can
+	if silent = a.Watch(abandoned(silent, list)); len(silent) == 0 {
+		return nil, 0, nil
+	}
+	// Jobs may have begun meanwhile.
+	list, _ = a.List()
+	for _, h := range abandoned(silent, list) {
+		n, err := a.Evict(h.ID)
+		objects += n
+		if err != nil {
+			return evicted, objects, err
+		}
+		evicted = append(evicted, h)
+	}
+	return evicted, objects, nil
+}
+
+// abandoned are those of the silent hosts that own something or take part in the
+// pool lock, and that no living job needs.
+func abandoned(silent []arena.HostInfo, objects []arena.Info) (list []arena.HostInfo) {
+	quiet := map[[16]byte]bool{}
+	for _, h := range silent {
+		quiet[h.ID] = true
+	}
+	lives := map[string]bool{}
+	owns := map[[16]byte]bool{}
+	for _, o := range objects {
+		owns[o.Owner.Host] = true
+		if job, ok := JobOfObject(o.Name); ok && (o.Life == arena.Alive || o.Life == arena.Unknown && !quiet[o.Owner.Host]) {
+			lives[job] = true
+		}
+	}
+	needed := map[[16]byte]bool{}
+	for _, o := range objects {
+		if job, ok := JobOfObject(o.Name); ok && lives[job] {
+			needed[o.Owner.Host] = true
+		}
+	}
+	for _, h := range silent {
+		if !needed[h.ID] && (owns[h.ID] || h.Holding || h.Ticket != 0) {
+			list = append(list, h)
+		}
+	}
+	return list
+}

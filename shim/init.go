@@ -408,6 +408,9 @@ func (w *world) invite(s settings.Settings, cfg *arena.Config, inv *invitation) 
 		return made, w.newRoom(s, made.path)
 	}
 	w.collect()
+	if _, _, err := mpitransport.EvictSilent(theJob.pool); err != nil {
+		say("what dead hosts left in the pool could not be freed: %v", err)
+	}
 	return nil, w.tryRoom(s, cString(inv.job[:]))
 }
 

@@ -225,7 +225,7 @@ func TestPoolOtherHost(t *testing.T) {
 	if freed := mustJSON[freedInfo](t, "pool", "gc", "--force", pool); len(freed.Freed) != 1 {
 		t.Errorf("%+v", freed)
 	}
-	id := arena.FormatID(arena.HostID("elsewhere"))
+	id := arena.FormatID(arena.KernelID("elsewhere"))
 	mustFail(t, "no id of a host", "pool", "evict", pool, "elsewhere")
 	mustFail(t, "has no host", "pool", "evict", pool, arena.FormatID([16]byte{1}))
 	mustFail(t, "it is the host that asks", "pool", "evict", pool, arena.FormatID(arena.BootID()))
