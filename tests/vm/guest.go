@@ -110,20 +110,39 @@ func freePort() (int, error) {
 }
 
 // isUp is the last line of the script boot.
-var isUp = regexp.MustCompile(`guest: \w is up after ([0-9.]+) s, kernel (\S+), boot id (\S+)`)
+var isUp = regexp.MustCompile(`guest: \w is up after ([0-9.]+) s, kernel \S+, boot id (\S+)\s`)
+
+// upLine is what a guest says when it is up.
+type upLine struct {
+	seconds string // since the start of its kernel
+	bootID  string
+}
+
+// upLine reads it from the console; the error says that the guest isn't up.
+func (g *guest) upLine() (upLine, error) {
+	text, err := os.ReadFile(g.console)
+	if err != nil {
+		return upLine{}, err
+	}
+	m := isUp.FindSubmatch(text)
+	if m == nil {
+		return upLine{}, fmt.Errorf("guest %s is not up: %s", g.name, lastLine(text))
+	}
+	return upLine{string(m[1]), string(m[2])}, nil
+}
 
 // await waits until the guest is up, and makes the ssh connection.
 func (g *guest) await(ctx context.Context, key string) error {
 	for {
-		text, err := os.ReadFile(g.console)
-		if err == nil && isUp.Match(text) {
+		_, err := g.upLine()
+		if err == nil {
 			break
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("guest %s is not up: %w; its console: %s", g.name, ctx.Err(), g.console)
+			return fmt.Errorf("%w; its console is %s", err, g.console)
 		case <-g.ended:
-			return fmt.Errorf("guest %s died: %s", g.name, lastLine(text))
+			return fmt.Errorf("%w, it died; its console is %s", err, g.console)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

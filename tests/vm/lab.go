@@ -103,9 +103,12 @@ func (l *lab) startGuests(ctx context.Context, guests ...*guest) error {
 	return nil
 }
 
-// run runs a shell command in a guest, and logs it.
+// inRoot is the command in the root of the project.
+func (l *lab) inRoot(script string) string { return "cd " + quote(l.m.root) + " && " + script }
+
+// run runs a shell command in a guest, in the root of the project, and logs it.
 func (l *lab) run(ctx context.Context, g *guest, script string, limit time.Duration) result {
-	r := g.run(ctx, l.key, script, limit)
+	r := g.run(ctx, l.key, l.inRoot(script), limit)
 	l.report.logCommand(g.name, script, r)
 	return r
 }
@@ -123,8 +126,8 @@ func (l *lab) output(ctx context.Context, g *guest, script string, limit time.Du
 func (l *lab) together(ctx context.Context, scriptA, scriptB string, limit time.Duration) (outA, outB string, err error) {
 	var wg sync.WaitGroup
 	var a, b result
-	wg.Go(func() { a = l.a.run(ctx, l.key, scriptA, limit) })
-	wg.Go(func() { b = l.b.run(ctx, l.key, scriptB, limit) })
+	wg.Go(func() { a = l.a.run(ctx, l.key, l.inRoot(scriptA), limit) })
+	wg.Go(func() { b = l.b.run(ctx, l.key, l.inRoot(scriptB), limit) })
 	wg.Wait()
 	l.report.logCommand("a", scriptA, a)
 	l.report.logCommand("b", scriptB, b)

@@ -87,6 +87,8 @@ func (m *machine) build(ctx context.Context) error {
 		steps = append(steps, []string{"gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Ic/include",
 			"-o", filepath.Join(m.bin(), name), c, "-L" + out, "-lcmpi", "-Wl,-rpath," + out})
 	}
+	steps = append(steps, []string{"gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
+		"-o", filepath.Join(m.bin(), "finalize.so"), "tests/vm/src/finalize.c"})
 	for _, argv := range steps {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.Dir = m.root
@@ -97,12 +99,7 @@ func (m *machine) build(ctx context.Context) error {
 	return nil
 }
 
-func (m *machine) bin() string     { return filepath.Join(m.out, "bin") }
-func (m *machine) library() string { return filepath.Join(m.root, "build/out/libcmpi.so") }
-func (m *machine) command() string { return filepath.Join(m.root, "build/out/cmpi") }
-func (m *machine) program(name string) string {
-	return filepath.Join(m.root, "build/out/programs", name)
-}
+func (m *machine) bin() string { return filepath.Join(m.root, binDir) }
 
 // moduleRoot is the folder with go.mod, from the working folder upwards.
 func moduleRoot() (string, error) {

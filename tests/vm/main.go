@@ -97,6 +97,9 @@ func (o *options) run(cmd *cobra.Command) error {
 		return err
 	}
 	for _, d := range chosen {
+		if ctx.Err() != nil {
+			break // the device before it says why
+		}
 		if err := try(ctx, m, d, o, r); err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}

@@ -16,6 +16,7 @@ type outcome string
 const (
 	passed  outcome = "passed"
 	failed  outcome = "failed"
+	notYet  outcome = "not yet" // failed, as long as the library does not do it
 	skipped outcome = "skipped" // what it builds on has failed
 )
 
@@ -69,7 +70,7 @@ func indent(text string) string {
 
 func (r *report) add(rec record) {
 	r.records = append(r.records, rec)
-	r.say("%-7s %-7s %-22s %5.1f s  %s", rec.Device, rec.Outcome, rec.Step, rec.Seconds, rec.Detail)
+	r.say("%-7s %-7s %-24s %5.1f s  %s", rec.Device, rec.Outcome, rec.Step, rec.Seconds, rec.Detail)
 }
 
 func (r *report) count(o outcome) (n int) {
@@ -84,6 +85,9 @@ func (r *report) count(o outcome) (n int) {
 // summary is the last line.
 func (r *report) summary() string {
 	s := fmt.Sprintf("%d passed, %d failed", r.count(passed), r.count(failed))
+	if n := r.count(notYet); n > 0 {
+		s += fmt.Sprintf(", %d not yet", n)
+	}
 	if n := r.count(skipped); n > 0 {
 		s += fmt.Sprintf(", %d skipped", n)
 	}

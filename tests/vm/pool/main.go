@@ -3,6 +3,7 @@
 //
 //	pool use PATH SECONDS    create, open and destroy a few names that all hosts fight for
 //	pool check PATH          compare all slots, bits and summaries; list the objects
+//	pool evict PATH BOOT-ID  free what a host that is gone has left
 //
 // Whoever creates an object writes a stamp of its own to every line of it, and finds
 // it unchanged before it destroys the object: an object that two hosts believe to
@@ -10,11 +11,13 @@
 package main
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -31,7 +34,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: pool use PATH SECONDS | pool check PATH")
+		return errors.New("usage: pool use PATH SECONDS | pool check PATH | pool evict PATH BOOT-ID")
 	}
 	a, err := arena.Open(arena.Config{Path: args[1], Create: true, Mode: flush.Flush})
 	if err != nil {
@@ -45,10 +48,20 @@ func run(args []string) error {
 			return err
 		}
 		return use(a, time.Duration(seconds*float64(time.Second)))
-	case args[0] == "check":
+	case args[0] == "check" && len(args) == 2:
 		return check(a)
+	case args[0] == "evict" && len(args) == 3:
+		id, err := hex.DecodeString(strings.ReplaceAll(args[2], "-", ""))
+		if err != nil || len(id) != 16 {
+			return fmt.Errorf("%q is no boot id", args[2])
+		}
+		n, err := a.Evict([16]byte(id))
+		if err == nil {
+			fmt.Printf("%d objects of the old host freed\n", n)
+		}
+		return err
 	}
-	return fmt.Errorf("unknown command %q", args[0])
+	return fmt.Errorf("unknown command %q", strings.Join(args, " "))
 }
 
 // What the hosts fight for: few names, so that they meet, and objects of one page

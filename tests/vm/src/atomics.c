@@ -1,12 +1,13 @@
 /* Shows that atomic instructions do not work between two hosts: both add one to
- * the same word, many times, by fetch-and-add, and see how many are lost.
+ * the same word by fetch-and-add, for some time, and see how many are lost.
  *
- * Arguments: 0 or 1, which of the two this is, and how often to add. Prints what
- * the word is in the end. CMPI_POOL names the pool. */
+ * Arguments: 0 or 1, which of the two this is, and milliseconds. Prints how often
+ * this side has added, and what the word is in the end. CMPI_POOL names the pool. */
 #include <cxl_shm.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 struct shared {
@@ -28,6 +29,14 @@ static void check(int code, const char *what)
 	exit(1);
 }
 
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /* Says that this side has come to the stage and waits, at most a minute, until
  * the other has. */
 static void meet(cxl_shm_handle h, int me, uint64_t stage)
@@ -37,11 +46,10 @@ static void meet(cxl_shm_handle h, int me, uint64_t stage)
 
 	s->side[me].stage = stage;
 	check(cxl_shm_flush(h, offsetof(struct shared, side[me]), sizeof s->side[me]), "flush");
-	for (int i = 0; i < 60000; i++) {
+	for (long end = now_ms() + 60000; now_ms() < end; usleep(1000)) {
 		check(cxl_shm_invalidate(h, offsetof(struct shared, side[1 - me]), sizeof s->side[0]), "invalidate");
 		if (*other >= stage)
 			return;
-		usleep(1000);
 	}
 	fprintf(stderr, "atomics: the other side did not come\n");
 	exit(1);
@@ -51,10 +59,10 @@ int main(int argc, char **argv)
 {
 	cxl_shm_handle h = CXL_SHM_NULL;
 	int me = argc == 3 ? atoi(argv[1]) : -1;
-	long adds = argc == 3 ? atol(argv[2]) : 0;
+	long ms = argc == 3 ? atol(argv[2]) : 0, adds = 0;
 
-	if ((me != 0 && me != 1) || adds <= 0) {
-		fprintf(stderr, "usage: %s 0|1 ADDS\n", argv[0]);
+	if ((me != 0 && me != 1) || ms <= 0) {
+		fprintf(stderr, "usage: %s 0|1 MILLISECONDS\n", argv[0]);
 		return 2;
 	}
 	check(cxl_shm_init(), "init");
@@ -65,12 +73,13 @@ int main(int argc, char **argv)
 	struct shared *s = cxl_shm_addr(h);
 
 	meet(h, me, 1);
-	for (long i = 0; i < adds; i++)
-		__atomic_fetch_add(&s->counter, 1, __ATOMIC_SEQ_CST);
+	for (long end = now_ms() + ms; now_ms() < end;)
+		for (int i = 0; i < 1000; i++, adds++)
+			__atomic_fetch_add(&s->counter, 1, __ATOMIC_SEQ_CST);
 	check(cxl_shm_flush(h, 0, sizeof s->counter), "flush");
 	meet(h, me, 2);
 	check(cxl_shm_invalidate(h, 0, sizeof s->counter), "invalidate");
-	printf("%llu\n", (unsigned long long)__atomic_load_n(&s->counter, __ATOMIC_SEQ_CST));
+	printf("%ld %llu\n", adds, (unsigned long long)__atomic_load_n(&s->counter, __ATOMIC_SEQ_CST));
 	meet(h, me, 3); /* both have seen it */
 	check(me == 0 ? cxl_shm_destroy(&h) : cxl_shm_close(&h), "end");
 	check(cxl_shm_finalize(), "finalize");
