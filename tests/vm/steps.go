@@ -46,7 +46,7 @@ func steps(only []string) []step {
 			continue
 		}
 		for _, n := range p.ranks {
-			list = append(list, step{name: fmt.Sprintf("mpi: %s, %d ranks", p.name, n), run: p.step(n)})
+			list = append(list, step{name: p.title(n), run: p.step(n)})
 		}
 	}
 	return append(list,
@@ -272,35 +272,48 @@ func example(name, rounds string) func(context.Context, *lab) (string, error) {
 
 // program is one of tests/programs.
 type program struct {
-	name  string
-	args  string
-	ranks []int
+	name    string
+	args    string
+	ranks   []int
+	setting string // one more of the library's, as NAME=value
+}
+
+// title is the name and what is special.
+func (p program) title(ranks int) string {
+	t := fmt.Sprintf("mpi: %s, %d ranks", p.name, ranks)
+	if p.setting != "" {
+		t += ", " + p.setting
+	}
+	return t
 }
 
 // programs are those that are run, made smaller where an emulated processor would
 // take long: ring, halo, master and worker, random traffic, long messages, and all of
 // one-sided communication. With four ranks each guest has two.
 var programs = []program{
-	{"ring", "laps=1", []int{2, 4}},
-	{"halo", "steps=4", []int{2}},
-	{"masterworker", "tasks=200", []int{2}},
-	{"traffic", "rounds=4 bytes=400000 volume=1000000", []int{2, 4}},
-	{"large", "bytes=4000000", []int{2}},
-	{"requests", "rounds=3", []int{2}},
-	{"datatypes", "types=30 longest=100000", []int{2}},
-	{"communicators", "", []int{2}},
-	{"threads", "rounds=10", []int{2}},
-	{"fortran_f08", "", []int{2}},
-	{"rma_halo", "steps=4", []int{2, 4}},
-	{"rma_hash", "inserts=200", []int{2, 4}},
-	{"rma_counter", "tickets=600", []int{2}},
-	{"rma_queue", "tasks=6", []int{2}},
-	{"rma_types", "", []int{2}},
-	{"rma_ops", "", []int{2}},
-	{"rma_shared", "rounds=5", []int{2}},
-	{"rma_errors", "", []int{2}},
-	{"rma_windows", "windows=3 bytes=100000", []int{2}},
-	{"rma_fortran", "", []int{2}},
+	{name: "ring", args: "laps=1", ranks: []int{2, 4}},
+	{name: "halo", args: "steps=4", ranks: []int{2}},
+	{name: "masterworker", args: "tasks=200", ranks: []int{2}},
+	{name: "traffic", args: "rounds=4 bytes=400000 volume=1000000", ranks: []int{2, 4}},
+	{name: "large", args: "bytes=4000000", ranks: []int{2}},
+	{name: "requests", args: "rounds=3", ranks: []int{2}},
+	{name: "datatypes", args: "types=30 longest=100000", ranks: []int{2}},
+	{name: "communicators", ranks: []int{2}},
+	{name: "threads", args: "rounds=10", ranks: []int{2}},
+	{name: "fortran_f08", ranks: []int{2}},
+	{name: "rma_halo", args: "steps=4", ranks: []int{2, 4}},
+	{name: "rma_hash", args: "inserts=200", ranks: []int{2, 4}},
+	{name: "rma_counter", args: "tickets=600", ranks: []int{2}},
+	{name: "rma_queue", args: "tasks=6", ranks: []int{2}},
+	{name: "rma_types", ranks: []int{2}},
+	{name: "rma_ops", ranks: []int{2}},
+	{name: "rma_shared", args: "rounds=5", ranks: []int{2}},
+	{name: "rma_errors", ranks: []int{2}},
+	{name: "rma_windows", args: "windows=3 bytes=100000", ranks: []int{2}},
+	{name: "rma_fortran", ranks: []int{2}},
+	{name: "traffic", args: "rounds=4 bytes=400000 volume=1000000", ranks: []int{2}, setting: "CMPI_NO_VECTOR=1"},
+	{name: "traffic", args: "rounds=4 bytes=400000 volume=1000000", ranks: []int{2}, setting: "CMPI_RING=paper"},
+	{name: "rma_types", ranks: []int{2}, setting: "CMPI_NO_VECTOR=1"},
 }
 
 func checkPrograms(only []string) error {
@@ -323,20 +336,23 @@ const (
 )
 
 // mpiexec is the command line of a job across both guests, for a shell of guest a.
-func mpiexec(ranks int, program string) string {
+func mpiexec(ranks int, program, setting string) string {
 	preload := "$PWD/build/out/libcmpi.so"
 	if ranks > 2 {
 		preload = "$PWD/" + binDir + "/finalize.so:" + preload
 	}
+	if name, value, ok := strings.Cut(setting, "="); ok {
+		setting = "-genv " + name + " " + value + " "
+	}
 	// The second network card is the one between the guests.
 	return fmt.Sprintf("MPIEXEC_TIMEOUT=%d mpiexec.mpich -launcher ssh -iface eth1 -hosts a,b -genv UCX_NET_DEVICES eth1"+
-		" -genv LD_PRELOAD %s -genv CMPI_POOL %s -genv CMPI_REQUIRE 1 -genv CMPI_VERBOSE 1 -n %d $PWD/build/out/programs/%s",
-		int(jobLimit.Seconds()), preload, dax, ranks, program)
+		" -genv LD_PRELOAD %s -genv CMPI_POOL %s -genv CMPI_REQUIRE 1 -genv CMPI_VERBOSE 1 %s-n %d $PWD/build/out/programs/%s",
+		int(jobLimit.Seconds()), preload, dax, setting, ranks, program)
 }
 
 func (p program) step(ranks int) func(context.Context, *lab) (string, error) {
 	return func(ctx context.Context, l *lab) (string, error) {
-		r := l.run(ctx, l.a, mpiexec(ranks, p.name+" "+p.args), jobLimit+jobGrace)
+		r := l.run(ctx, l.a, mpiexec(ranks, strings.TrimSpace(p.name+" "+p.args), p.setting), jobLimit+jobGrace)
 		if err := r.ok(); err != nil {
 			return "", err
 		}
@@ -372,7 +388,7 @@ func cutA(ctx context.Context, l *lab) (string, error) { return powerCut(ctx, l,
 // does, and sees how long the rank in the other one goes on.
 func powerCut(ctx context.Context, l *lab, dies, survives *guest) (string, error) {
 	const out = "/run/job.out"
-	job := mpiexec(2, "traffic rounds=1000000 bytes=400000 volume=1000000")
+	job := mpiexec(2, "traffic rounds=1000000 bytes=400000 volume=1000000", "")
 	start := fmt.Sprintf("rm -f %s; %s </dev/null >%s 2>&1 &", out, job, out)
 	if _, err := l.output(ctx, l.a, start, time.Minute); err != nil {
 		return "", err
