@@ -33,7 +33,6 @@ type guest struct {
 type boot struct {
 	kernel         kernel
 	initrd         string
-	key            string // private key for ssh
 	device         device
 	memory, labels string // files of the device
 	console        string

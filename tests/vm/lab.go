@@ -21,11 +21,10 @@ type lab struct {
 	key    string // the private ssh key
 	initrd string
 	a, b   *guest
-	only   []string // MPI programs; empty: all
-	lives  int      // of guest b; each has a console log of its own
+	starts int // of guests so far; each has a console log of its own
 }
 
-// bothGuests is for commands that run at the same time.
+// guests are both.
 func (l *lab) guests() [2]*guest { return [2]*guest{l.a, l.b} }
 
 // newLab makes all files. The pool lies in memory, in /dev/shm.
@@ -87,9 +86,9 @@ func (l *lab) remove() {
 
 // startGuests starts some guests and waits until they are up and can be commanded.
 func (l *lab) startGuests(ctx context.Context, guests ...*guest) error {
-	l.lives++
+	l.starts++
 	for _, g := range guests {
-		console := filepath.Join(l.out, fmt.Sprintf("console-%s-%d.log", g.name, l.lives))
+		console := filepath.Join(l.out, fmt.Sprintf("console-%s-%d.log", g.name, l.starts))
 		err := g.start(boot{kernel: l.m.kernel, initrd: l.initrd, device: l.device, memory: l.memory(), labels: l.labels(), console: console})
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ func indent(text string) string {
 
 func (r *report) add(rec record) {
 	r.records = append(r.records, rec)
-	r.say("%-7s %-7s %-24s %5.1f s  %s", rec.Device, rec.Outcome, rec.Step, rec.Seconds, rec.Detail)
+	r.say("%-7s %-7s %6.1f s  %-22s %s", rec.Device, rec.Outcome, rec.Seconds, rec.Step, rec.Detail)
 }
 
 func (r *report) count(o outcome) (n int) {
