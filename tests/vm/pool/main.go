@@ -136,11 +136,11 @@ func check(a *arena.Arena) error {
 	for _, o := range objects {
 		fmt.Printf("object %q, %d bytes\n", o.Name, o.Size)
 	}
-	for _, p := range r.Problems {
-		fmt.Println("problem:", p)
+	for _, f := range r.Findings {
+		fmt.Printf("problem: %s: %s\n", f.Part, f.Text)
 	}
-	fmt.Printf("%d objects, %d problems\n", len(objects), len(r.Problems))
-	if len(r.Problems) > 0 {
+	fmt.Printf("%d objects, %d problems\n", len(objects), len(r.Findings))
+	if len(r.Findings) > 0 {
 		return errors.New("the pool is not sound")
 	}
 	return nil
