@@ -2,6 +2,8 @@
 # make lib       build/out/libcmpi.so and build/out/cmpi
 # make test      everything; the last line counts
 # make apps      programs of others in full (tests/apps), installed if missing; long
+# make vm        two emulated machines that share a memory device (tests/vm), as
+#                root; installs what is missing; long
 # make race      the pure-Go packages under the race detector
 # make fuzz      every fuzz target for FUZZTIME (5s)
 # make lint      gofmt, go vet, staticcheck
@@ -27,7 +29,7 @@ GO_BUILD := $(GO) build -trimpath
 TESTSUM := $(GO) build -o $(OUT)/testsum ./build/testsum && $(OUT)/testsum -fuzztime $(FUZZTIME)
 
 .DEFAULT_GOAL := lib
-.PHONY: lib library command demo test apps race fuzz lint bench install clean
+.PHONY: lib library command demo test apps vm race fuzz lint bench install clean
 
 lib: library command
 
@@ -47,6 +49,9 @@ test: lib
 apps: lib
 	build/setup --apps
 	$(GO) test -count=1 -timeout 120m -v ./tests/apps -full
+
+vm:
+	$(GO) run ./tests/vm
 
 race:
 	@$(TESTSUM) race
