@@ -36,11 +36,11 @@ func (l *Lab) startHead(ctx context.Context) error {
 
 // start starts a process of the lab that outlives this one, in new namespaces.
 // Its output must go to files or pipes of its own.
-func (l *Lab) start(cmd *exec.Cmd, spaces uintptr) (process, error) {
+func (l *Lab) start(cmd *exec.Cmd, spaces uintptr) (Process, error) {
 	cmd.Env = append(os.Environ(), mark+"="+l.Name)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: spaces, Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return process{}, err
+		return Process{}, err
 	}
 	p, err := processOf(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }() // so that no zombie stays; how it ended is nobody's concern
@@ -134,11 +134,11 @@ func (l *Lab) Kill(name string) error {
 	if err != nil {
 		return err
 	}
-	if !h.Init.alive() {
+	if !h.Init.Alive() {
 		return fmt.Errorf("host %s is down already", name)
 	}
 	h.Init.kill()
-	for deadline := time.Now().Add(endLimit); h.Init.alive(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(endLimit); h.Init.Alive(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%w: host %s", errStillThere, name)
 		}
@@ -152,7 +152,7 @@ func (l *Lab) Restart(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if h.Init.alive() {
+	if h.Init.Alive() {
 		return fmt.Errorf("host %s is up", name)
 	}
 	return l.startHost(ctx, h)

@@ -45,8 +45,8 @@ var ErrUnsupported = errors.New("hosts can't be made here")
 // Lab is a running lab. Its fields are what other processes need to know, too.
 type Lab struct {
 	Name     string  `json:"name"`
-	Owner    process `json:"owner"` // zero if the lab is persistent
-	Head     process `json:"head"`
+	Owner    Process `json:"owner"` // zero if the lab is persistent
+	Head     Process `json:"head"`
 	Hosts    []Host  `json:"hosts"`
 	Pool     string  `json:"pool"`
 	MadePool bool    `json:"made_pool"`
@@ -60,11 +60,11 @@ type Host struct {
 	Address string  `json:"address"` // in the first network
 	Pool    string  `json:"pool"`    // where it sees the pool
 	CPUs    []int   `json:"cpus"`    // its processors, shared with other hosts if there are too few
-	Init    process `json:"init"`    // its process 1
+	Init    Process `json:"init"`    // its process 1
 }
 
 // Up returns whether the host runs.
-func (h Host) Up() bool { return h.Init.alive() }
+func (h Host) Up() bool { return h.Init.Alive() }
 
 // Up makes a lab. It takes down those that others have left behind.
 func Up(ctx context.Context, c Config) (l *Lab, err error) {
@@ -97,7 +97,7 @@ func Up(ctx context.Context, c Config) (l *Lab, err error) {
 		}
 	}
 	if c.Persistent {
-		l.Owner = process{}
+		l.Owner = Process{}
 	}
 	return l, l.write()
 }

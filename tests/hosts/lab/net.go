@@ -24,7 +24,7 @@ func address(network string, k int) string { return network + "." + strconv.Itoa
 func (h *Host) port() string { return "v" + strconv.Itoa(h.number()) }
 
 // inSpace runs lines of ip -batch in the network namespace of a process.
-func inSpace(ctx context.Context, p process, lines ...string) error {
+func inSpace(ctx context.Context, p Process, lines ...string) error {
 	return run(ctx, strings.Join(lines, "\n")+"\n", "nsenter", "-t", strconv.Itoa(p.PID), "-n", "--", "ip", "-batch", "-")
 }
 
@@ -61,7 +61,7 @@ func (l *Lab) link(ctx context.Context, name, state string) error {
 	if err != nil {
 		return err
 	}
-	if !h.Init.alive() {
+	if !h.Init.Alive() {
 		return fmt.Errorf("host %s is down", name)
 	}
 	if l.Slow != nil {

@@ -13,23 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a process that can be told from a later one of the same number.
-type process struct {
+// Process is a process that can be told from a later one of the same number.
+type Process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // clock ticks since boot
 }
 
 // processOf records a process that runs now.
-func processOf(pid int) (process, error) {
+func processOf(pid int) (Process, error) {
 	start, state, err := stat(pid)
 	if err != nil || state == 'Z' {
-		return process{}, fmt.Errorf("process %d has ended", pid)
+		return Process{}, fmt.Errorf("process %d has ended", pid)
 	}
-	return process{pid, start}, nil
+	return Process{pid, start}, nil
 }
 
-// alive says whether the process still runs; a zombie doesn't.
-func (p process) alive() bool {
+// Alive says whether the process still runs; a zombie doesn't.
+func (p Process) Alive() bool {
 	if p.PID == 0 {
 		return false
 	}
@@ -38,8 +38,8 @@ func (p process) alive() bool {
 }
 
 // kill ends the process, if it is still that one.
-func (p process) kill() {
-	if p.alive() {
+func (p Process) kill() {
+	if p.Alive() {
 		_ = unix.Kill(p.PID, unix.SIGKILL) // it may have ended by itself
 	}
 }
@@ -65,8 +65,8 @@ const mark = "CMPILAB"
 // marked finds the processes that carry the name of a lab, by that name. Of
 // processes in hosts only those are found that kept their environment; the
 // others end with their host.
-func marked() map[string][]process {
-	found := map[string][]process{}
+func marked() map[string][]Process {
+	found := map[string][]Process{}
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // a well-formed pattern
 	for _, path := range environs {
 		text, err := os.ReadFile(path)

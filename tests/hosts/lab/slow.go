@@ -21,7 +21,7 @@ type Slow struct {
 	Delay    time.Duration `json:"delay_ns"`    // of each frame, one way
 	Rate     int64         `json:"rate_bits_s"` // of each port, bits per second
 	Realtime bool          `json:"realtime"`    // the switch gets the processor whenever it has something to do
-	Switch   process       `json:"switch"`      // a process in user space
+	Switch   Process       `json:"switch"`      // a process in user space
 }
 
 // Ethernet is what measures like the gigabit Ethernet of the cMPI paper between
@@ -56,7 +56,7 @@ func (l *Lab) StartSlow(ctx context.Context, s Slow) error {
 	args := []string{slowDevice, strconv.FormatInt(s.Delay.Nanoseconds(), 10), strconv.FormatInt(s.Rate, 10)}
 	var hosts []*Host
 	for i := range l.Hosts {
-		if h := &l.Hosts[i]; h.Init.alive() {
+		if h := &l.Hosts[i]; h.Init.Alive() {
 			hosts = append(hosts, h)
 			args = append(args, strconv.Itoa(h.Init.PID))
 		}

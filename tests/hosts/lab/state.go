@@ -78,9 +78,9 @@ func isLeftover(name string) bool {
 		return true
 	}
 	if l.Owner.PID != 0 {
-		return !l.Owner.alive()
+		return !l.Owner.Alive()
 	}
-	return !l.Head.alive()
+	return !l.Head.Alive()
 }
 
 // Sweep takes down the labs that their owners have left behind, and returns
