@@ -155,6 +155,8 @@ func (l *Lab) Restart(ctx context.Context, name string) error {
 	if h.Init.Alive() {
 		return fmt.Errorf("host %s is up", name)
 	}
+	// The kernel may not have come to it yet; that there is none is what is wanted.
+	_ = inSpace(ctx, l.Head, "link del "+h.port())
 	return l.startHost(ctx, h)
 }
 
@@ -162,4 +164,42 @@ func (l *Lab) Restart(ctx context.Context, name string) error {
 // of its own and CMPI_POOL naming the pool. As with ssh, a shell there reads it.
 func (l *Lab) Command(ctx context.Context, host string, argv ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, l.path("launch"), append([]string{host}, argv...)...)
+}
+
+// Processes are the running processes of a host beside its process 1: their names by
+// their numbers outside of it.
+func (l *Lab) Processes(host string) (map[int]string, error) {
+	h, err := l.Host(host)
+	if err != nil {
+		return nil, err
+	}
+	space := func(pid string) string {
+		s, _ := os.Readlink(filepath.Join("/proc", pid, "ns/pid")) // "": it has ended
+		return s
+	}
+	all := map[int]string{}
+	first := strconv.Itoa(h.Init.PID)
+	if !h.Init.Alive() {
+		return all, nil
+	}
+	inside := space(first)
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // a well-formed pattern
+	for _, dir := range dirs {
+		pid := filepath.Base(dir)
+		if pid == first || inside == "" || space(pid) != inside {
+			continue
+		}
+		name, err := os.ReadFile(filepath.Join(dir, "comm"))
+		if err != nil {
+			continue
+		}
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := processOf(n); err == nil { // no zombie
+			all[n] = strings.TrimSpace(string(name))
+		}
+	}
+	return all, nil
 }

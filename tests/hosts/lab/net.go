@@ -40,7 +40,8 @@ func (l *Lab) startBridge(ctx context.Context) error {
 // connect gives a host its place in the first network.
 func (l *Lab) connect(ctx context.Context, h *Host) error {
 	if err := inSpace(ctx, l.Head,
-		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", h.port(), h.Init.PID),
+		// The same network card after each start: peers remember it.
+		fmt.Sprintf("link add %s type veth peer name eth0 address 02:00:00:00:00:%02x netns %d", h.port(), h.number(), h.Init.PID),
 		fmt.Sprintf("link set %s master %s up", h.port(), bridge)); err != nil {
 		return err
 	}

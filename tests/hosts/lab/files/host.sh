@@ -42,6 +42,6 @@ mount --bind "$state/hosts" /etc/hosts
 # Libraries tell machines apart by this.
 mount --bind "$state/$name.boot" /proc/sys/kernel/random/boot_id
 
-trap '' CHLD # the kernel reaps what is orphaned
 echo ready
-exec sleep infinity </dev/null >/dev/null 2>&1
+# SIGCHLD is ignored so that the kernel reaps what is orphaned.
+exec env --ignore-signal=CHLD sleep infinity </dev/null >/dev/null 2>&1
