@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"cmpi/settings"
 	"cmpi/tests/hosts/lab"
 	"cmpi/tests/job"
 )
@@ -24,6 +26,8 @@ const (
 	// silentLimit is for faults of which nobody is told: the library itself must
 	// find out, and as fast.
 	silentLimit = 10 * time.Second
+	// deadAfter is the library's setting of how soon.
+	deadAfter = "CMPI_DEAD_AFTER"
 	// startLimit is for the start of the program.
 	startLimit = 30 * time.Second
 )
@@ -49,9 +53,9 @@ func buildEndless(t *testing.T) string {
 }
 
 // startEndless returns when all ranks are at work, one in each host.
-func startEndless(t *testing.T, l *lab.Lab, path string, what string, mode job.Mode) *endless {
+func startEndless(t *testing.T, l *lab.Lab, path, what string, mode job.Mode, env ...string) *endless {
 	t.Helper()
-	j := inLab(l, job.Job{Program: []string{path, what, "300"}, Ranks: len(l.Hosts), Mode: mode})
+	j := inLab(l, job.Job{Program: []string{path, what, "300"}, Ranks: len(l.Hosts), Mode: mode, Env: env})
 	args, err := j.Args()
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +152,7 @@ func (e *endless) survived(t *testing.T, limit time.Duration, hosts ...string) e
 // fault is something that happens to host h2 or to mpiexec.
 type fault struct {
 	name   string
+	quick  []string // what the ranks do in the ordinary run
 	do     func(t *testing.T, e *endless)
 	silent bool // nobody is told
 	host   bool // h2 is off afterwards
@@ -155,7 +160,7 @@ type fault struct {
 }
 
 var faults = []fault{
-	{name: "rank killed", do: func(t *testing.T, e *endless) {
+	{name: "rank killed", quick: []string{"p2p"}, do: func(t *testing.T, e *endless) {
 		pids := e.ranks(t, "h2")
 		if len(pids) != 1 {
 			t.Fatalf("%d ranks in h2", len(pids))
@@ -164,19 +169,19 @@ var faults = []fault{
 			t.Fatal(err)
 		}
 	}},
-	{name: "host killed", host: true, do: func(t *testing.T, e *endless) {
+	{name: "host killed", quick: []string{"rma"}, host: true, do: func(t *testing.T, e *endless) {
 		if err := e.lab.Kill("h2"); err != nil {
 			t.Fatal(err)
 		}
 	}},
-	{name: "launcher killed", killed: true, do: func(t *testing.T, e *endless) {
+	{name: "launcher killed", quick: []string{"p2p"}, killed: true, do: func(t *testing.T, e *endless) {
 		// mpiexec alone, not the launchers to the hosts: their ends of the
 		// connections stay.
 		if err := e.mpiexec.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 	}},
-	{name: "power cut", silent: true, host: true, do: func(t *testing.T, e *endless) {
+	{name: "power cut", quick: []string{"p2p", "rma"}, silent: true, host: true, do: func(t *testing.T, e *endless) {
 		if err := e.lab.Cut(t.Context(), "h2"); err != nil {
 			t.Fatal(err)
 		}
@@ -191,17 +196,23 @@ func TestFaults(t *testing.T) {
 	job.Library(t)
 	path := buildEndless(t)
 	dir := buildPrograms(t, "ring", "rma_hash")
-	whats := []string{"p2p", "rma"}
-	tried := []job.Mode{job.Flush}
-	if *full {
-		whats, tried = []string{"p2p", "rma", "fence", "wait"}, modes
-	}
 	for _, f := range faults {
+		whats, tried := f.quick, []job.Mode{job.Flush}
+		if *full {
+			whats, tried = []string{"p2p", "rma", "fence", "wait"}, modes
+		}
 		for _, what := range whats {
 			for _, mode := range tried {
 				t.Run(strings.Join([]string{f.name, what, string(mode)}, "/"), func(t *testing.T) {
+					var env []string
+					if f.silent {
+						if !slices.Contains(settings.Names(), deadAfter) {
+							t.Skipf("the library has no %s: it doesn't notice a host that vanishes without a word", deadAfter)
+						}
+						env = append(env, deadAfter+"="+(silentLimit/2).String())
+					}
 					l := newLab(t, 3)
-					e := startEndless(t, l, path, what, mode)
+					e := startEndless(t, l, path, what, mode, env...)
 					f.do(t, e)
 					limit := hangLimit
 					if f.silent {

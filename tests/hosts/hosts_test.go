@@ -144,20 +144,20 @@ func TestHosts(t *testing.T) {
 // program is one of tests/programs.
 type program struct {
 	name  string
-	quick bool // part of the selection
+	quick int // in the ordinary run on up to so many hosts
 	args  map[job.Mode][]string
 }
 
 var programs = []program{
-	{name: "ring", quick: true},
-	{name: "halo", quick: true},
-	{name: "masterworker", quick: true},
-	{name: "traffic", quick: true, args: map[job.Mode][]string{job.Emulate: {"bytes=400000", "volume=600000"}}},
+	{name: "ring", quick: 4},
+	{name: "halo", quick: 2},
+	{name: "masterworker", quick: 4},
+	{name: "traffic", quick: 4, args: map[job.Mode][]string{job.Emulate: {"bytes=400000", "volume=600000"}}},
 	{name: "large", args: map[job.Mode][]string{job.Emulate: {"bytes=4000000"}}},
 	{name: "self"},
 	{name: "requests"},
-	{name: "datatypes", quick: true},
-	{name: "communicators", quick: true},
+	{name: "datatypes", quick: 2},
+	{name: "communicators", quick: 2},
 	{name: "errors"},
 	{name: "progress"},
 	{name: "independent"},
@@ -166,13 +166,13 @@ var programs = []program{
 	{name: "fortran_mpif"},
 	{name: "fortran_mpi"},
 	{name: "fortran_f08"},
-	{name: "rma_halo", quick: true},
-	{name: "rma_hash", quick: true},
-	{name: "rma_counter", quick: true},
-	{name: "rma_queue", quick: true},
+	{name: "rma_halo", quick: 2},
+	{name: "rma_hash", quick: 4},
+	{name: "rma_counter", quick: 2},
+	{name: "rma_queue", quick: 2},
 	{name: "rma_types"},
 	{name: "rma_ops"},
-	{name: "rma_shared", quick: true},
+	{name: "rma_shared", quick: 2},
 	{name: "rma_errors"},
 	{name: "rma_windows", args: map[job.Mode][]string{job.Emulate: {"windows=5", "bytes=100000"}}},
 	{name: "rma_fortran"},
@@ -184,7 +184,7 @@ func TestPrograms(t *testing.T) {
 	job.Library(t)
 	var names []string
 	for _, p := range programs {
-		if p.quick || *full {
+		if p.quick > 0 || *full {
 			names = append(names, p.name)
 		}
 	}
@@ -193,7 +193,7 @@ func TestPrograms(t *testing.T) {
 		t.Run(fmt.Sprintf("%d hosts", hosts), func(t *testing.T) {
 			l := newLab(t, hosts)
 			for _, p := range programs {
-				if !p.quick && !*full {
+				if p.quick < hosts && !*full {
 					continue
 				}
 				for _, mode := range modes {

@@ -32,7 +32,8 @@ func inSpace(ctx context.Context, p Process, lines ...string) error {
 func (l *Lab) startBridge(ctx context.Context) error {
 	return inSpace(ctx, l.Head,
 		"link set lo up",
-		"link add "+bridge+" type bridge",
+		// An address of its own: it would change with the ports, and peers remember it.
+		fmt.Sprintf("link add %s address 02:00:00:00:00:%02x type bridge", bridge, headNumber),
 		"link set "+bridge+" up",
 		fmt.Sprintf("addr add %s/24 dev %s", address(network, headNumber), bridge))
 }
