@@ -15,6 +15,8 @@ const (
 	// headNumber is the last number of the head's address.
 	headNumber = 254
 	bridge     = "br0"
+	// Device is the network device of the first network in each host.
+	Device = "eth0"
 )
 
 // address is the address of host number k.
@@ -42,14 +44,14 @@ func (l *Lab) startBridge(ctx context.Context) error {
 func (l *Lab) connect(ctx context.Context, h *Host) error {
 	if err := inSpace(ctx, l.Head,
 		// The same network card after each start: peers remember it.
-		fmt.Sprintf("link add %s type veth peer name eth0 address 02:00:00:00:00:%02x netns %d", h.port(), h.number(), h.Init.PID),
+		fmt.Sprintf("link add %s type veth peer name %s address 02:00:00:00:00:%02x netns %d", h.port(), Device, h.number(), h.Init.PID),
 		fmt.Sprintf("link set %s master %s up", h.port(), bridge)); err != nil {
 		return err
 	}
 	return inSpace(ctx, h.Init,
 		"link set lo up",
-		fmt.Sprintf("addr add %s/24 dev eth0", h.Address),
-		"link set eth0 up")
+		fmt.Sprintf("addr add %s/24 dev %s", h.Address, Device),
+		"link set "+Device+" up")
 }
 
 // Cut takes a host's network away. Nobody is told: no connection is closed.
@@ -67,7 +69,7 @@ func (l *Lab) link(ctx context.Context, name, state string) error {
 		return fmt.Errorf("host %s is down", name)
 	}
 	if l.Slow != nil {
-		if err := inSpace(ctx, h.Init, "link set "+slowDevice+" "+state); err != nil {
+		if err := inSpace(ctx, h.Init, "link set "+SlowDevice+" "+state); err != nil {
 			return err
 		}
 	}

@@ -29,8 +29,8 @@ type Slow struct {
 // the MPI library's.
 var Ethernet = Slow{Delay: 15 * time.Microsecond, Rate: 1e9}
 
-// slowDevice is the network device of the slow network in each host.
-const slowDevice = "eth1"
+// SlowDevice is the network device of the slow network in each host.
+const SlowDevice = "eth1"
 
 // switchPriority is the switch's real-time priority, if it has one.
 const switchPriority = 10
@@ -53,7 +53,7 @@ func (l *Lab) StartSlow(ctx context.Context, s Slow) error {
 	if err := run(ctx, "", "gcc", "-O2", "-o", l.path("tapswitch"), l.path("tapswitch.c")); err != nil {
 		return err
 	}
-	args := []string{slowDevice, strconv.FormatInt(s.Delay.Nanoseconds(), 10), strconv.FormatInt(s.Rate, 10)}
+	args := []string{SlowDevice, strconv.FormatInt(s.Delay.Nanoseconds(), 10), strconv.FormatInt(s.Rate, 10)}
 	var hosts []*Host
 	for i := range l.Hosts {
 		if h := &l.Hosts[i]; h.Init.Alive() {
@@ -66,13 +66,13 @@ func (l *Lab) StartSlow(ctx context.Context, s Slow) error {
 	}
 	for _, h := range hosts {
 		if err := inSpace(ctx, h.Init,
-			fmt.Sprintf("addr add %s/24 dev %s", address(slowNetwork, h.number()), slowDevice),
-			"link set "+slowDevice+" txqueuelen 1000 up"); err != nil {
+			fmt.Sprintf("addr add %s/24 dev %s", address(slowNetwork, h.number()), SlowDevice),
+			"link set "+SlowDevice+" txqueuelen 1000 up"); err != nil {
 			s.Switch.kill()
 			return err
 		}
 	}
-	if err := os.WriteFile(l.path("net"), []byte(slowDevice+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(l.path("net"), []byte(SlowDevice+"\n"), 0o644); err != nil {
 		return err
 	}
 	l.Slow = &s

@@ -57,7 +57,7 @@ in them, and switches hosts and networks off. Root is needed.`,
 		hostCommand("start HOST", "Start a host that is off, with a new boot id", func(ctx context.Context, l *lab.Lab, host string) error { return l.Restart(ctx, host) }),
 		hostCommand("cut HOST", "Take a host's network down; no connection is closed", func(ctx context.Context, l *lab.Lab, host string) error { return l.Cut(ctx, host) }),
 		hostCommand("mend HOST", "Take a host's network up again", func(ctx context.Context, l *lab.Lab, host string) error { return l.Mend(ctx, host) }),
-		slowCommand(), downCommand())
+		slowCommand(), benchCommand(), downCommand())
 	return cmd
 }
 
