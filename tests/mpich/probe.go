@@ -29,6 +29,10 @@ var probeText = []byte("process one.")
 // probePool is the size of the pool while it is searched, over and over.
 const probePool = 32 << 20
 
+// probeLimit is many times what the program takes: in emulate mode on a machine
+// with more to do, most of a minute.
+const probeLimit = 3 * time.Minute
+
 // probe verifies that messages go through the library in a mode: it says so at
 // start, and what a program sends is seen in the pool while it runs. All passes
 // in that mode would mean nothing otherwise.
@@ -62,7 +66,7 @@ func (r *runner) probe(ctx context.Context, mode string) error {
 	watchCtx, stop := context.WithCancel(ctx)
 	seen := make(chan bool, 1)
 	go func() { seen <- watch(watchCtx, pool, probeText) }()
-	output, status, _, err := probing.start(ctx, probing.argv(probeTest, mode), probeTest, time.Minute)
+	output, status, _, err := probing.start(ctx, probing.argv(probeTest, mode), probeTest, probeLimit)
 	stop()
 	carried := <-seen
 	said := regexp.MustCompile(`cmpi: 2 ranks over .*, ` + regexp.QuoteMeta(mode) + ` mode`) // the ranks' lines mix
