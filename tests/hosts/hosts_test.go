@@ -115,7 +115,7 @@ func checkClean(t *testing.T, l *lab.Lab) {
 	if err != nil || len(objects) > 0 {
 		t.Errorf("%d objects left in the pool, error %v: %+v", len(objects), err, objects)
 	}
-	if report, err := pool.Check(); err != nil || len(report.Problems) > 0 {
+	if report, err := pool.Check(); err != nil || len(report.Findings) > 0 {
 		t.Errorf("the pool: error %v, %+v", err, report)
 	}
 }
