@@ -72,3 +72,46 @@ func TestCommand(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+func TestHostsCommand(t *testing.T) {
+	o := Options{Hosts: &Hosts{Mpiexec: []string{"env", "NET=a", "mpi"}, Before: []string{"/fix.so"},
+		Networks: []Network{{Name: SlowEthernet, Title: "slow", Mpiexec: []string{"env", "NET=b", "mpi"}, Iterations: 500}}}}
+	vs := o.variants()
+	if len(vs) != 2 {
+		t.Fatalf("%d variants", len(vs))
+	}
+	bw := benchmarks[1]
+	for _, tc := range []struct {
+		v    Variant
+		want string
+	}{
+		{vs[0], "env NET=b mpi -n 2 prog -m 1:8388608 -i 500 -x 50 -W 16"},
+		{vs[1], "env NET=a mpi -n 2 env LD_PRELOAD=/fix.so:/l.so CMPI_REQUIRE=1 CMPI_COHERENCE=flush prog -m 1:8388608 -W 16"},
+	} {
+		argv := tc.v.command("/l.so", nil, 2, append([]string{"prog"}, o.args(bw, tc.v, o.ranges(bw)[0])...)...)
+		if got := strings.Join(argv, " "); got != tc.want {
+			t.Errorf("got  %s\nwant %s", got, tc.want)
+		}
+	}
+}
+
+// TestHostsGoals: ratios are so that more is better, of latencies and of rates.
+func TestHostsGoals(t *testing.T) {
+	r := &Report{Hosts: true, Samples: []Sample{
+		{Latency, SlowEthernet, 0, 8, 50}, {Latency, Flush, 0, 8, 1},
+		{BW, SlowEthernet, 0, 1 << 20, 100}, {BW, Flush, 0, 1 << 20, 7100},
+	}}
+	known := 0
+	for _, g := range judge(r, hostsGoals) {
+		switch {
+		case !g.Known:
+			continue
+		case g.Size == 8 && (g.Value != 50 || !g.Met), g.Size == 1<<20 && (g.Value != 71 || g.Met):
+			t.Errorf("%+v", g)
+		}
+		known++
+	}
+	if known != 2 {
+		t.Errorf("%d goals known", known)
+	}
+}

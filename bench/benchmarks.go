@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // Unit says what a benchmark's values are.
@@ -139,7 +140,7 @@ type sizeRange struct{ Min, Max int64 }
 
 // args are the arguments of a benchmark program for one range of sizes. OSU's
 // programs know no operations.
-func (o Options) args(b Benchmark, r sizeRange) []string {
+func (o Options) args(b Benchmark, v Variant, r sizeRange) []string {
 	a := []string{"-m", fmt.Sprintf("%d:%d", r.Min, r.Max)}
 	if b.sync != "" {
 		a = append(a, "-s", b.sync)
@@ -147,8 +148,14 @@ func (o Options) args(b Benchmark, r sizeRange) []string {
 	if b.op != "" && o.OSUDir == "" && o.OSUDirOpen == "" {
 		a = append(a, "-o", b.op)
 	}
-	if o.Quick {
+	switch {
+	case o.Quick:
 		a = append(a, "-i", "100", "-x", "10")
+	case v.iterations > 0:
+		a = append(a, "-i", strconv.Itoa(v.iterations), "-x", strconv.Itoa(v.iterations/10))
+	}
+	if o.Hosts != nil && b.Unit == MBPerSecond {
+		a = append(a, "-W", strconv.Itoa(hostsWindow))
 	}
 	return a
 }
@@ -162,6 +169,9 @@ func (o Options) ranges(b Benchmark) []sizeRange {
 	}
 	if o.Quick {
 		return []sizeRange{{8, 8}, {64 << 10, 64 << 10}, {1 << 20, 1 << 20}}
+	}
+	if o.Hosts != nil {
+		return []sizeRange{{1, hostsMaxBytes}}
 	}
 	return []sizeRange{{1, maxBytes}}
 }

@@ -6,10 +6,13 @@ import (
 	"os"
 )
 
-// The measured part of a page is between these two lines.
+// The measured part of a page is between these two lines; what is measured
+// between hosts has a part of its own.
 const (
-	beginMarker = "<!-- measured: begin -->\n"
-	endMarker   = "<!-- measured: end -->\n"
+	beginMarker      = "<!-- measured: begin -->\n"
+	endMarker        = "<!-- measured: end -->\n"
+	beginHostsMarker = "<!-- measured between hosts: begin -->\n"
+	endHostsMarker   = "<!-- measured between hosts: end -->\n"
 )
 
 // UpdatePage puts the report's tables between the markers of a markdown page
@@ -21,7 +24,11 @@ func (r *Report) UpdatePage(path string) error {
 	}
 	var tables bytes.Buffer
 	r.WriteMarkdown(&tables)
-	page, err = replaceMeasured(page, tables.Bytes())
+	begin, end := beginMarker, endMarker
+	if r.Hosts {
+		begin, end = beginHostsMarker, endHostsMarker
+	}
+	page, err = replaceMeasured(page, tables.Bytes(), begin, end)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -29,14 +36,14 @@ func (r *Report) UpdatePage(path string) error {
 }
 
 // replaceMeasured puts text between the markers of page.
-func replaceMeasured(page, text []byte) ([]byte, error) {
-	before, rest, ok := bytes.Cut(page, []byte(beginMarker))
+func replaceMeasured(page, text []byte, begin, end string) ([]byte, error) {
+	before, rest, ok := bytes.Cut(page, []byte(begin))
 	if !ok {
-		return nil, fmt.Errorf("no line %q", beginMarker)
+		return nil, fmt.Errorf("no line %q", begin)
 	}
-	_, after, ok := bytes.Cut(rest, []byte(endMarker))
+	_, after, ok := bytes.Cut(rest, []byte(end))
 	if !ok {
-		return nil, fmt.Errorf("no line %q", endMarker)
+		return nil, fmt.Errorf("no line %q", end)
 	}
-	return bytes.Join([][]byte{before, []byte(beginMarker), text, []byte(endMarker), after}, nil), nil
+	return bytes.Join([][]byte{before, []byte(begin), text, []byte(end), after}, nil), nil
 }

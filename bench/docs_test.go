@@ -31,7 +31,7 @@ func fakeReport() *Report {
 			}
 		}
 	}
-	r.Targets = judge(r)
+	r.Targets = judge(r, goals)
 	return r
 }
 
@@ -65,7 +65,7 @@ func TestJudgeWorst(t *testing.T) {
 			r.Samples[i].Value /= 2
 		}
 	}
-	for _, g := range judge(r) {
+	for _, g := range judge(r, goals) {
 		if g.Text == "bandwidth 64 KiB–4 MiB, coherent / MPICH" && (g.Met || g.Size != 1<<20 || g.Value != 1) {
 			t.Errorf("%+v", g)
 		}

@@ -27,7 +27,7 @@ var colours = []color.Color{
 var plotted = []string{Latency, BW, PutFlush, GetFlush, PutBW, GetBW}
 
 // WritePlots draws the benchmarks of plotted over the size, each as NAME.svg and
-// NAME.png in dir, and returns the paths.
+// NAME.png in dir (hosts-NAME between hosts), and returns the paths.
 func (r *Report) WritePlots(dir string) ([]string, error) {
 	var paths []string
 	for _, b := range r.Benchmarks {
@@ -42,7 +42,7 @@ func (r *Report) WritePlots(dir string) ([]string, error) {
 			continue
 		}
 		for _, kind := range []string{"svg", "png"} {
-			path := filepath.Join(dir, b.Name+"."+kind)
+			path := filepath.Join(dir, r.prefix()+b.Name+"."+kind)
 			if err := p.Save(18*vg.Centimeter, 11*vg.Centimeter, path); err != nil {
 				return paths, fmt.Errorf("plot of %s: %w", b.Name, err)
 			}
@@ -80,7 +80,7 @@ func (r *Report) plot(b BenchmarkInfo) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		i := variantIndex(v.Name)
+		i := slices.IndexFunc(r.Variants, func(w VariantInfo) bool { return w.Name == v.Name })
 		line.Color, points.Color = colours[i], colours[i]
 		line.Width = vg.Points(1.5)
 		points.Shape, points.Radius = draw.CircleGlyph{}, vg.Points(2)
@@ -93,13 +93,12 @@ func (r *Report) plot(b BenchmarkInfo) (*plot.Plot, error) {
 	return p, nil
 }
 
-func variantIndex(name string) int {
-	for i, v := range variants {
-		if v.Name == name {
-			return i
-		}
+// prefix tells the files of a measurement between hosts from others.
+func (r *Report) prefix() string {
+	if r.Hosts {
+		return "hosts-"
 	}
-	return 0
+	return ""
 }
 
 // sizeTicks marks powers of four with their size in words.

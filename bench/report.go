@@ -12,6 +12,7 @@ type Report struct {
 	Quick       bool            `json:"quick"` // too short to be quoted
 	Repetitions int             `json:"repetitions"`
 	OSU         string          `json:"osu_dir,omitempty"`
+	Hosts       bool            `json:"hosts,omitempty"` // between two hosts
 	Benchmarks  []BenchmarkInfo `json:"benchmarks"`
 	Variants    []VariantInfo   `json:"variants"`
 	Samples     []Sample        `json:"samples"`

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,6 +26,7 @@ type Options struct {
 	OSUDir      string   // OSU programs built with MPICH to run instead of ours; "": ours
 	OSUDirOpen  string   // the same built with Open MPI
 	Progress    func(done, total int, what string)
+	Hosts       *Hosts // measure between two hosts instead of inside this one; nil: inside
 }
 
 const (
@@ -51,7 +53,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if _, err := os.Stat(o.Library); err != nil {
 		return nil, fmt.Errorf("the library: %w (make lib builds it)", err)
 	}
-	r := &Report{Machine: describeMachine(ctx), Quick: o.Quick, Repetitions: o.Repetitions, OSU: o.OSUDir}
+	r := &Report{Machine: describeMachine(ctx), Quick: o.Quick, Repetitions: o.Repetitions, OSU: o.OSUDir, Hosts: o.Hosts != nil}
 	if r.Machine.Versions[mpich.name] == "" {
 		return nil, fmt.Errorf("%s is not installed (build/setup installs it)", mpich.starter)
 	}
@@ -60,7 +62,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := limitSteps(o)
+	var limits []limitStep
+	if o.Hosts == nil {
+		limits = limitSteps(o)
+	}
 	total, done := len(jobs)*o.Repetitions+len(limits), 0
 	step := func(what string) {
 		if o.Progress != nil {
@@ -103,7 +108,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Progress != nil {
 		o.Progress(total, total, "")
 	}
-	r.Targets = judge(r)
+	r.Targets = judge(r, o.goals())
 	return r, nil
 }
 
@@ -114,11 +119,11 @@ func (o Options) prepare(ctx context.Context, r *Report) ([]job, error) {
 		return nil, err
 	}
 	for _, name := range o.Only {
-		if !knownBenchmark(name) {
-			return nil, fmt.Errorf("no benchmark %q; there are: %s", name, strings.Join(Names(), " "))
+		if !slices.Contains(o.names(), name) {
+			return nil, fmt.Errorf("no benchmark %q here; there are: %s", name, strings.Join(o.names(), " "))
 		}
 	}
-	for _, v := range variants {
+	for _, v := range o.variants() {
 		r.Variants = append(r.Variants, VariantInfo{v.Name, v.Title, v.Settings,
 			strings.Join(v.command(filepath.Base(o.Library), o.Settings, 2, "PROGRAM"), " ")})
 	}
@@ -127,9 +132,9 @@ func (o Options) prepare(ctx context.Context, r *Report) ([]job, error) {
 		if !o.wants(b.Name) {
 			continue
 		}
-		r.Benchmarks = append(r.Benchmarks, BenchmarkInfo{b.Name, b.Title, b.Unit, b.axis()})
+		r.Benchmarks = append(r.Benchmarks, BenchmarkInfo{b.Name, o.title(b), b.Unit, b.axis()})
 		programs := map[string]string{} // by host
-		for _, v := range variants {
+		for _, v := range o.variants() {
 			if b.Name == NetPIPE && (v.host.name != mpich.name || v.Name == FlushPaper) {
 				continue // Debian's program is linked with MPICH; the paper's protocol is compared by the others
 			}
@@ -190,7 +195,7 @@ func (o Options) runJob(ctx context.Context, j job) ([]point, error) {
 	}
 	var points []point
 	for _, sizes := range o.ranges(j.benchmark) {
-		argv := j.variant.command(o.Library, o.Settings, ranks, append([]string{j.program}, o.args(j.benchmark, sizes)...)...)
+		argv := j.variant.command(o.Library, o.Settings, ranks, append([]string{j.program}, o.args(j.benchmark, j.variant, sizes)...)...)
 		out, err := start(ctx, o.WorkDir, argv)
 		if err != nil {
 			return nil, err
@@ -224,14 +229,17 @@ func (o Options) runNetPIPE(ctx context.Context, j job) ([]point, error) {
 	return parseNetPIPE(string(text))
 }
 
-// wants says whether a benchmark was asked for.
+// wants says whether a benchmark was asked for, and can be run.
 func (o Options) wants(name string) bool {
-	for _, n := range o.Only {
-		if n == name {
-			return true
-		}
+	return slices.Contains(o.names(), name) && (len(o.Only) == 0 || slices.Contains(o.Only, name))
+}
+
+// names are the benchmarks that can be run.
+func (o Options) names() []string {
+	if o.Hosts != nil {
+		return HostsNames()
 	}
-	return len(o.Only) == 0
+	return Names()
 }
 
 // Names are the names of all benchmarks.
@@ -241,15 +249,6 @@ func Names() []string {
 		names[i] = b.Name
 	}
 	return names
-}
-
-func knownBenchmark(name string) bool {
-	for _, b := range benchmarks {
-		if b.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // EnoughCores says whether two ranks get a core each; otherwise latencies are

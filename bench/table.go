@@ -91,7 +91,7 @@ func (r *Report) failures() []string { return slices.Concat(r.Errors, r.PeerErro
 
 // how says what the figures in the tables are.
 func (r *Report) how() string {
-	s := fmt.Sprintf("Medians of %d repetitions (smallest–largest), interleaved, one rank per core. “×” is the ratio to MPICH.", r.Repetitions)
+	s := fmt.Sprintf("Medians of %d repetitions (smallest–largest), interleaved, one rank per core. “×” is the ratio to %s.", r.Repetitions, r.Variants[0].Title)
 	if r.Quick {
 		s += " Quick run: too short to be quoted."
 	}
@@ -107,6 +107,9 @@ func (r *Report) tables() []*table {
 		if t := r.benchmarkTable(b); t != nil {
 			all = append(all, t)
 		}
+	}
+	if r.Hosts {
+		return append(all, r.targetTable())
 	}
 	return append(all, r.limitTable(), r.figure11Table(), r.targetTable())
 }
@@ -132,7 +135,7 @@ func (r *Report) benchmarkTable(b BenchmarkInfo) *table {
 			continue
 		}
 		row := []string{axisText(b.Axis, size)}
-		base := r.Stat(b.Name, NativeMPICH, size)
+		base := r.Stat(b.Name, r.Variants[0].Name, size)
 		for _, v := range shown {
 			s := r.Stat(b.Name, v.Name, size)
 			row = append(row, s.text())

@@ -82,9 +82,9 @@ var goals = []goal{
 	{"MiB added per rank, coherent", many, of(Memory, Coherent), of(Memory, NativeMPICH), true, true, 16},
 }
 
-// judge compares the report with all goals. A goal over several sizes is met
+// judge compares the report with goals. A goal over several sizes is met
 // if it is at each; the value told is that of the worst.
-func judge(r *Report) []Target {
+func judge(r *Report, goals []goal) []Target {
 	var targets []Target
 	for _, g := range goals {
 		t := Target{Text: g.text, Bound: g.bound, Most: g.most, Axis: g.at.axis}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,15 +55,21 @@ type Variant struct {
 	Title    string
 	Settings []string // CMPI_* variables; nil: without the library
 	host     host
+	// Of variants between hosts: the starter in place of host's, with its
+	// arguments, what is preloaded before the library, and the iterations of a
+	// network on which the usual number would take too long; 0: the usual.
+	starter    []string
+	before     []string
+	iterations int
 }
 
 // variants are all ways there are, in the order in which they are shown.
 var variants = []Variant{
-	{NativeMPICH, "MPICH", nil, mpich},
-	{NativeOpenMPI, "Open MPI", nil, openMPI},
-	{Coherent, "cMPI coherent", []string{"CMPI_COHERENCE=coherent"}, mpich},
-	{Flush, "cMPI flush", []string{"CMPI_COHERENCE=flush"}, mpich},
-	{FlushPaper, "cMPI flush, paper's cells", []string{"CMPI_COHERENCE=flush", "CMPI_RING=paper"}, mpich},
+	{Name: NativeMPICH, Title: "MPICH", host: mpich},
+	{Name: NativeOpenMPI, Title: "Open MPI", host: openMPI},
+	{Name: Coherent, Title: "cMPI coherent", Settings: []string{"CMPI_COHERENCE=coherent"}, host: mpich},
+	{Name: Flush, Title: "cMPI flush", Settings: []string{"CMPI_COHERENCE=flush"}, host: mpich},
+	{Name: FlushPaper, Title: "cMPI flush, paper's cells", Settings: []string{"CMPI_COHERENCE=flush", "CMPI_RING=paper"}, host: mpich},
 }
 
 // Preloaded says whether the library carries this variant's messages.
@@ -76,14 +83,17 @@ const require = "CMPI_REQUIRE=1"
 // The library is preloaded into the program only, not into the starter.
 func (v Variant) command(library string, more []string, ranks int, program ...string) []string {
 	argv := []string{v.host.starter}
-	if ranks <= runtime.NumCPU() {
+	switch {
+	case len(v.starter) > 0:
+		argv = slices.Clone(v.starter) // it binds, too
+	case ranks <= runtime.NumCPU():
 		argv = append(argv, v.host.bind...)
-	} else {
+	default:
 		argv = append(argv, v.host.crowd...)
 	}
 	argv = append(argv, "-n", strconv.Itoa(ranks))
 	if v.Preloaded() {
-		argv = append(argv, "env", "LD_PRELOAD="+library, require)
+		argv = append(argv, "env", "LD_PRELOAD="+strings.Join(append(slices.Clone(v.before), library), ":"), require)
 		argv = append(argv, v.Settings...)
 		argv = append(argv, more...)
 	}

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
         }
         seconds = MPI_Wtime() - start;
         if (b.rank == 0) {
-            printf("%-10ld%20.2f\n", n, (double)n * (double)rounds * b.window / seconds / 1e6);
+            printf("%-10ld%20.4f\n", n, (double)n * (double)rounds * b.window / seconds / 1e6);
             fflush(stdout);
         }
     }

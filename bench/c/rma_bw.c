@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         else if (sync == FLUSH && b.rank == 0)
             MPI_Win_unlock(1, win);
         if (b.rank == 0) {
-            printf("%-10ld%20.2f\n", n, (double)n * (double)rounds * b.window / seconds / 1e6);
+            printf("%-10ld%20.4f\n", n, (double)n * (double)rounds * b.window / seconds / 1e6);
             fflush(stdout);
         }
         MPI_Barrier(MPI_COMM_WORLD);

@@ -99,6 +99,9 @@ func (c *campaign) one(ctx context.Context, t Test, mode string, natives *native
 		return o, err
 	}
 	key := fmt.Sprintf("%s @%d", t.ID(), c.runner.ranks(t))
+	if c.runner.lab != nil {
+		key += fmt.Sprintf(" in %d hosts", len(c.runner.lab.Hosts))
+	}
 	if o, ok := natives.find(key, c.runner.limit); ok && !c.nativeAgain {
 		return o, nil
 	}

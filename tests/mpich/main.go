@@ -55,7 +55,7 @@ type flags struct {
 	dirs, modes, set         []string
 	only                     string
 	library, suite, out      string
-	maxRanks, repeat         int
+	maxRanks, repeat, hosts  int
 	limit                    time.Duration
 	nativeAgain, xfail, json bool
 	verbose, list            bool
@@ -86,6 +86,7 @@ results are kept from one run to the next.`,
 	fs.StringVar(&f.out, "out", "", "folder of the result files (default: build/out/mpich-suite/results)")
 	fs.StringArrayVar(&f.set, "set", nil, "a setting for all runs over the library, as CMPI_SINGLE_COPY=off")
 	fs.IntVar(&f.maxRanks, "maxnp", 0, "run tests that are listed with more ranks with this many (default: as listed)")
+	fs.IntVar(&f.hosts, "hosts", 0, "run the ranks in this many hosts (tests/hosts/lab), natively over TCP; needs root")
 	fs.IntVar(&f.repeat, "repeat", 1, "run each test over the library this often")
 	fs.DurationVar(&f.limit, "timeout", time.Minute, "time for one run of a test that states none itself")
 	fs.BoolVar(&f.nativeAgain, "native-again", false, "run natively again what has been run before")
@@ -100,6 +101,17 @@ func (f *flags) run(cmd *cobra.Command) error {
 	c, err := f.campaign(cmd)
 	if err != nil {
 		return err
+	}
+	if f.hosts > 0 {
+		c.runner.lab, err = newLab(cmd.Context(), f.hosts, labPool, []string{c.runner.suite.root, filepath.Dir(f.library)})
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if err := c.runner.lab.Down(); err != nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "mpich:", err)
+			}
+		}()
 	}
 	if f.list {
 		tests, err := c.tests(cmd.Context())

@@ -29,6 +29,10 @@ var probeText = []byte("process one.")
 // probePool is the size of the pool while it is searched, over and over.
 const probePool = 32 << 20
 
+// probeLimit is many times what the program takes: in emulate mode on a machine
+// with more to do, most of a minute.
+const probeLimit = 3 * time.Minute
+
 // probe verifies that messages go through the library in a mode: it says so at
 // start, and what a program sends is seen in the pool while it runs. All passes
 // in that mode would mean nothing otherwise.
@@ -39,20 +43,30 @@ func (r *runner) probe(ctx context.Context, mode string) error {
 	if err := r.suite.make(ctx, []Test{probeTest}); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("/dev/shm", "cmpi-mpich-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	pool := filepath.Join(dir, "pool")
 	probing := *r
 	// What the kernel copies from process to process would not be seen.
-	probing.settings = append(slices.Clone(r.settings), "CMPI_VERBOSE=1", "CMPI_SINGLE_COPY=off",
-		"CMPI_POOL="+pool, "CMPI_POOL_SIZE="+strconv.Itoa(probePool))
+	probing.settings = append(slices.Clone(r.settings), "CMPI_VERBOSE=1", "CMPI_SINGLE_COPY=off")
+	var pool string
+	if r.lab != nil {
+		small, err := newLab(ctx, len(r.lab.Hosts), probePool, r.lab.Keep)
+		if err != nil {
+			return err
+		}
+		defer small.Down()
+		probing.lab, pool = small, small.Pool
+	} else {
+		dir, err := os.MkdirTemp("/dev/shm", "cmpi-mpich-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		pool = filepath.Join(dir, "pool")
+		probing.settings = append(probing.settings, "CMPI_POOL="+pool, "CMPI_POOL_SIZE="+strconv.Itoa(probePool))
+	}
 	watchCtx, stop := context.WithCancel(ctx)
 	seen := make(chan bool, 1)
 	go func() { seen <- watch(watchCtx, pool, probeText) }()
-	output, status, _, err := probing.start(ctx, probing.argv("mpiexec.mpich", probeTest, mode), probeTest, time.Minute)
+	output, status, _, err := probing.start(ctx, probing.argv(probeTest, mode), probeTest, probeLimit)
 	stop()
 	carried := <-seen
 	said := regexp.MustCompile(`cmpi: 2 ranks over .*, ` + regexp.QuoteMeta(mode) + ` mode`) // the ranks' lines mix

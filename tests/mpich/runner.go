@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"cmpi/tests/hosts/lab"
 )
 
 // nativeMode is the "mode" in which the library is not preloaded; the others are
@@ -46,6 +48,7 @@ type runner struct {
 	limit    time.Duration // of a test that states none
 	maxRanks int           // 0: as listed
 	xfail    bool          // run what MPICH expects to fail, too
+	lab      *lab.Lab      // ranks run in its hosts; nil: on this machine
 }
 
 const (
@@ -78,11 +81,7 @@ func (r *runner) run(ctx context.Context, t Test, mode string) (Outcome, error) 
 		o.Verdict, o.Why = failed, "it could not be built; see "+r.suite.log("make "+t.Dir)
 		return o, nil
 	}
-	starter, err := exec.LookPath("mpiexec.mpich")
-	if err != nil {
-		return o, err
-	}
-	output, status, seconds, err := r.start(ctx, r.argv(starter, t, mode), t, limit)
+	output, status, seconds, err := r.start(ctx, r.argv(t, mode), t, limit)
 	if err != nil {
 		return o, err
 	}
@@ -100,10 +99,14 @@ func (r *runner) run(ctx context.Context, t Test, mode string) (Outcome, error) 
 }
 
 // argv is the command that runs a test, in runtests' order.
-func (r *runner) argv(starter string, t Test, mode string) []string {
+func (r *runner) argv(t Test, mode string) []string {
+	starter, preload := "mpiexec.mpich", r.library
+	if r.lab != nil {
+		starter, preload = r.lab.Mpiexec(), r.lab.FinalizeFix()+":"+r.library
+	}
 	argv := append([]string{starter, "-n", strconv.Itoa(r.ranks(t))}, t.MpiexecArgs...)
 	if mode != nativeMode {
-		argv = append(argv, "env", "LD_PRELOAD="+r.library, "CMPI_COHERENCE="+mode, "CMPI_REQUIRE=1")
+		argv = append(argv, "env", "LD_PRELOAD="+preload, "CMPI_COHERENCE="+mode, "CMPI_REQUIRE=1")
 		argv = append(argv, r.settings...)
 	}
 	return append(append(argv, "./"+t.Program), t.Args...)

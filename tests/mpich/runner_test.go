@@ -29,12 +29,12 @@ func TestArgv(t *testing.T) {
 		maxRanks int
 		want     string
 	}{
-		{nativeMode, 0, "mpiexec -n 4 -x ./p -a"},
-		{nativeMode, 2, "mpiexec -n 2 -x ./p -a"},
-		{"flush", 8, "mpiexec -n 4 -x env LD_PRELOAD=/l.so CMPI_COHERENCE=flush CMPI_REQUIRE=1 CMPI_CHAOS=3 ./p -a"},
+		{nativeMode, 0, "mpiexec.mpich -n 4 -x ./p -a"},
+		{nativeMode, 2, "mpiexec.mpich -n 2 -x ./p -a"},
+		{"flush", 8, "mpiexec.mpich -n 4 -x env LD_PRELOAD=/l.so CMPI_COHERENCE=flush CMPI_REQUIRE=1 CMPI_CHAOS=3 ./p -a"},
 	} {
 		r := runner{library: "/l.so", settings: []string{"CMPI_CHAOS=3"}, maxRanks: tc.maxRanks}
-		if diff := cmp.Diff(tc.want, strings.Join(r.argv("mpiexec", test, tc.mode), " ")); diff != "" {
+		if diff := cmp.Diff(tc.want, strings.Join(r.argv(test, tc.mode), " ")); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tc.mode, diff)
 		}
 	}
