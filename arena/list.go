@@ -215,6 +215,18 @@ func (a *Arena) removeAll(condemned func(*slot) bool) (removed []Info, err error
 	return removed, nil
 }
 
+// Heal ends what a process of this host began before it died inside the pool
+// lock, or on its way there: until some process of the host does, all hosts wait.
+// It takes the lock only if it is not free.
+func (a *Arena) Heal() error {
+	for j := range hostSlots {
+		if c, ok := a.readClaim(j); ok && c.host == a.cfg.HostID && a.load(hostLine(j, lineLock)) != idle {
+			return wrap(opGC, a.cfg.Path, "", a.withLock(func() error { return nil }))
+		}
+	}
+	return nil
+}
+
 // Evict removes a host that is gone for good from the pool: its part in the
 // pool lock, its entry, and its objects, of which it returns the number. The
 // caller answers for it that no process of that host uses the pool any more;

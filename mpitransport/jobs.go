@@ -106,8 +106,12 @@ func Garbage(objects []arena.Info, across bool) (garbage, held []arena.Info) {
 	return garbage, held
 }
 
-// Collect frees the garbage of a pool.
+// Collect frees the garbage of a pool, and the pool lock if a dead process of
+// this host has it.
 func Collect(a *arena.Arena, across bool) (freed, held []arena.Info, err error) {
+	if err := a.Heal(); err != nil {
+		return nil, nil, err
+	}
 	// What a corrupt slot hides can't be freed, the rest can.
 	objects, listErr := a.List()
 	garbage, held := Garbage(objects, across)

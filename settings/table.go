@@ -52,7 +52,7 @@ var table = []Variable{
 	{"CMPI_NO_VECTOR", "0", "0 or 1", "1: no vector instructions on the pool (some emulated devices fault on them).",
 		boolean(func(s *Settings) *bool { return &s.NoVector })},
 
-	{"CMPI_DEAD_AFTER", "10s", "time, 0 = never", "How long a rank gives no sign of life in the pool before the others end the job: its host is down or cut off.",
+	{"CMPI_DEAD_AFTER", "8s", "time, 0 = never", "How long a rank gives no sign of life in the pool before the others end the job: its host is down or cut off.",
 		func(s *Settings, v string) (err error) {
 			if s.DeadAfter, err = time.ParseDuration(v); err != nil {
 				return errors.New("write a time such as 10s, or 0")

@@ -49,13 +49,15 @@ var theJob struct {
 var errDisabled = errors.New("CMPI_DISABLE=1")
 
 // goInit is called when the host's MPI_Init has succeeded. All ranks decide
-// together whether we carry the job, in three exchanges:
+// together whether we carry the job, in three or four exchanges:
 //
 //  1. Every rank has understood its settings, and they fit together; rank 0 has
-//     a pool with room and tells its identity.
-//  2. All have mapped the same pool. A pool file made for this job is unlinked
+//     a pool and tells its identity.
+//  2. All have mapped the same pool, and freed what the dead of their hosts left
+//     in it.
+//  3. If it is not this job's own, rank 0 has found room in it.
+//  4. All have joined the job in the pool. Files made for this job are unlinked
 //     now, so that nothing can be left behind.
-//  3. All have joined the job in the pool.
 //
 // Where a step fails on one rank, all go on with the host MPI alone, and rank 0
 // says why. The result says whether they shall stop instead.
@@ -207,7 +209,7 @@ type invitation struct {
 	job  [16]byte  // the job's name in it
 }
 
-// begin does all three steps; the error is the same on all ranks.
+// begin does all these steps; the error is the same on all ranks.
 func (w *world) begin(s settings.Settings, err error, threaded bool) error {
 	var (
 		inv  invitation
@@ -232,12 +234,20 @@ func (w *world) begin(s settings.Settings, err error, threaded bool) error {
 			defer near.unlink()
 		}
 	}
+	if err == nil && s.Pool != "" && firstOfHost(ranks, w.rank) {
+		w.collect()
+	}
 	if err = w.common(err); err != nil {
 		return err
 	}
-	// Rank 0 has already done it, to see what room there is.
-	if s.Pool != "" && w.rank != 0 && firstOfHost(ranks, w.rank) {
-		w.collect()
+	if s.Pool != "" {
+		// Now that the dead of each host are gone, and none of them has the pool lock.
+		if w.rank == 0 {
+			err = w.makeRoom(s, &ranks[0].inv)
+		}
+		if err = w.common(err); err != nil {
+			return err
+		}
 	}
 	return w.common(w.join(s, ranks, mates, threaded))
 }
@@ -407,11 +417,16 @@ func (w *world) invite(s settings.Settings, cfg *arena.Config, inv *invitation) 
 	if made != nil {
 		return made, w.newRoom(s, made.path)
 	}
-	w.collect()
+	return nil, nil
+}
+
+// makeRoom frees what dead hosts have left, and sees whether there is room in a
+// pool that others use, too.
+func (w *world) makeRoom(s settings.Settings, inv *invitation) error {
 	if _, _, err := mpitransport.EvictSilent(theJob.pool); err != nil {
 		say("what dead hosts left in the pool could not be freed: %v", err)
 	}
-	return nil, w.tryRoom(s, cString(inv.job[:]))
+	return w.tryRoom(s, cString(inv.job[:]))
 }
 
 // accept opens the pool that rank 0 has opened, in the mode that all agree on;

@@ -369,7 +369,7 @@ func poolIsSound(ctx context.Context, l *lab) (string, error) {
 }
 
 // survivorLimit is how long the rest of a job may go on when one host is gone: the
-// default of CMPI_DEAD_AFTER is 10 s, and emulated machines may be slow to notice.
+// default of CMPI_DEAD_AFTER is 8 s, and emulated machines may be slow to notice.
 const survivorLimit = time.Minute
 
 func cutB(ctx context.Context, l *lab) (string, error) { return powerCut(ctx, l, l.b, l.a) }
