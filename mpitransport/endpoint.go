@@ -235,6 +235,11 @@ func setDefaults(c *Config) {
 // new root, and joins that.
 func (e *Endpoint) join(deadline time.Time) error {
 	*e.probe = 0
+	// Until the others have told which processors they have: a rank that only
+	// yields in the first barrier keeps one that has used up its time slice from
+	// getting there, for tens of ms.
+	cpus := allowedCPUs()
+	e.oversub = e.cfg.LocalRanks > cpus.count()
 	if e.rank == 0 {
 		if err := e.createRoot(); err != nil {
 			return err

@@ -95,7 +95,7 @@ func (m *medium) openRoot(job string, ranks int, want uint64, deadline time.Time
 		if time.Now().After(deadline) {
 			return 0, fmt.Errorf("waiting for the first rank of job %q: %w", job, ErrTimeout)
 		}
-		time.Sleep(50 * time.Microsecond)
+		osSleep(napTime)
 	}
 }
 
