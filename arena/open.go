@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"hash/fnv"
-	"os"
 	"sync"
 	"time"
 
@@ -334,11 +333,13 @@ func FormatID(id [16]byte) string { return formatID(id) }
 func ParseID(s string) (id [16]byte, ok bool) { return parseID(s) }
 
 // BootID identifies this running kernel; zero when it doesn't say.
-func BootID() [16]byte {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+func BootID() [16]byte { return bootID() }
+
+var bootID = sync.OnceValue(func() [16]byte {
+	b, err := readProc("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return [16]byte{}
 	}
 	id, _ := parseID(string(b))
 	return id
-}
+})
