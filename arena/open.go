@@ -18,6 +18,10 @@ type Config struct {
 	Size   int64 // of a file pool when it is made, in bytes; 0: DefaultSize. Ignored for devices
 	Create bool  // make the file if it is missing; format it if it is empty or all zero
 
+	// Unlinked opens a file that has lost its name all the same: the pool that a
+	// job has made for itself, by way of /proc/PID/fd.
+	Unlinked bool
+
 	Mode  flush.Mode    // how writes become visible to others
 	Flush flush.Options // for the View
 
@@ -126,7 +130,7 @@ func (a *Arena) attach(deadline time.Time) (again bool, err error) {
 	if !ok {
 		return false, faultf(ErrLockTimeout, "another process is removing it")
 	}
-	if a.back.unlinked() {
+	if !a.cfg.Unlinked && a.back.unlinked() {
 		return true, nil
 	}
 	if err = a.validate(); err != nil && !isBlank(err) {
