@@ -138,10 +138,14 @@ var shades = []rune("░▒▓█")
 
 const nothing = '·'
 
+// leastSpan is how far apart the ends of the scale are at least, as a power of
+// two: pairs that have done about the same look the same.
+const leastSpan = 4
+
 // Heat draws a map of the measure, which rank with which, at most width columns
 // wide: with few ranks each is two columns, with many several share a cell,
 // which then shows their sum. Each shade is a quarter of the way from the least
-// to the most, on a logarithmic scale.
+// to the most, on a logarithmic scale, and at least a factor of two.
 func (j *Job) Heat(w io.Writer, m Measure, width int) error {
 	rows := j.Matrix(m)
 	labels := len(fmt.Sprint(j.Size-1)) + 1
@@ -213,7 +217,8 @@ func shade(v, least, most uint64) rune {
 	case least == most:
 		return shades[len(shades)-1]
 	}
-	part := (math.Log(float64(v)) - math.Log(float64(least))) / (math.Log(float64(most)) - math.Log(float64(least)))
+	span := max(math.Log2(float64(most)/float64(least)), leastSpan)
+	part := 1 - math.Log2(float64(most)/float64(v))/span
 	return shades[min(int(part*float64(len(shades))), len(shades)-1)]
 }
 

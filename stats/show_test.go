@@ -61,6 +61,14 @@ puts, from the rank of the row to that of the column
 1 ····
 · none
 `},
+		{"about the same", &Job{Size: 2, Ranks: []Counters{
+			{Rank: 0, With: []Pair{{}, {Puts: Traffic{1, 1000}}}}, {Rank: 1, With: []Pair{{Puts: Traffic{1, 900}}, {Puts: Traffic{1, 300}}}}}}, 3, 80, `
+puts, from the rank of the row to that of the column
+  0         
+0 ··██
+1 ██▓▓
+· none  ░▒▓█ 300 B to 1000 B
+`},
 		{"all the same", &Job{Size: 1, Ranks: []Counters{{With: []Pair{{Eager: Traffic{1, 1}}}}}}, 1, 80, `
 messages, from the rank of the row to that of the column
   0         
