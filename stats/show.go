@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 // Summary is the job's counters in one line.
@@ -56,7 +57,7 @@ var operations = []column{
 // Write shows the counters as tables, all ranks together.
 func (j *Job) Write(w io.Writer) error {
 	t := j.Total()
-	fmt.Fprintf(w, "job %s: %d ranks, %s mode, %s\n", j.Name, j.Size, j.Mode, j.Pool)
+	fmt.Fprintf(w, "job %s: %d ranks, %s mode, %s\n", printable(j.Name), j.Size, j.Mode, j.Pool)
 	j.complain(w)
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(tw, "\nmessages\tcount\tbytes\t\n")
@@ -87,6 +88,17 @@ func (j *Job) Write(w io.Writer) error {
 			Number(c.Own.Lines.Published), Number(c.Own.Lines.Invalidated))
 	}
 	return tw.Flush()
+}
+
+// printable is a name that was read from a pool, without what a terminal would act
+// on.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, name)
 }
 
 // complain names what is not to be seen.

@@ -118,13 +118,14 @@ func TestSummary(t *testing.T) {
 // TestWrite: what is not to be seen is named.
 func TestWrite(t *testing.T) {
 	j := sample(3)
+	j.Name = "x\x1b[2J"
 	j.Ranks = j.Ranks[:2]
 	j.Ranks[1].Dead = true
 	var b strings.Builder
 	if err := j.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"job x: 3 ranks, coherent mode, /pool", "no counters of 1 of the 3 ranks", "rank 1 has died", "12.3k", "1.0 MiB"} {
+	for _, want := range []string{"job x?[2J: 3 ranks, coherent mode, /pool", "no counters of 1 of the 3 ranks", "rank 1 has died", "12.3k", "1.0 MiB"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -97,7 +97,7 @@ has ended or Ctrl-C.`,
 				}
 				now, err := o.job([]string{last.Name})
 				if errors.Is(err, errNoJob) || err == nil && !now.Running() {
-					fmt.Fprintf(cmd.OutOrStdout(), "job %s has ended\n", last.Name)
+					fmt.Fprintf(cmd.OutOrStdout(), "job %s has ended\n", safeName(last.Name))
 					return nil
 				}
 				if err != nil {
@@ -143,7 +143,7 @@ func (o *statsOptions) job(args []string) (*stats.Job, error) {
 	for _, j := range jobs {
 		if len(args) == 0 && j.Running() || len(args) > 0 && strings.HasPrefix(j.Name, args[0]) {
 			wanted = append(wanted, j)
-			names = append(names, j.Name)
+			names = append(names, safeName(j.Name))
 		}
 	}
 	switch {
