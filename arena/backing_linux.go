@@ -37,7 +37,7 @@ func openBacking(path string, create, pretend bool) (*backing, error) {
 		fl |= os.O_CREATE
 	}
 	// O_NONBLOCK: a FIFO or tape named by mistake must not block us here.
-	f, err := os.OpenFile(path, fl|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	f, err := openFile(path, fl|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, openFault(err)
 	}
@@ -47,6 +47,23 @@ func openBacking(path string, create, pretend bool) (*backing, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// openFile is os.OpenFile without Go's poller (see readProc).
+func openFile(path string, fl int) (*os.File, error) {
+	for {
+		fd, err := unix.Open(path, fl, 0o600)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil {
+			err = unix.SetNonblock(fd, false) // what NewFile takes for a wish to poll
+		}
+		if err != nil {
+			return nil, err
+		}
+		return os.NewFile(uintptr(fd), path), nil
+	}
 }
 
 // openFault names what open(2) answered.

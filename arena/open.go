@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"hash/fnv"
-	"os"
 	"sync"
 	"time"
 
@@ -18,6 +17,10 @@ type Config struct {
 	Path   string
 	Size   int64 // of a file pool when it is made, in bytes; 0: DefaultSize. Ignored for devices
 	Create bool  // make the file if it is missing; format it if it is empty or all zero
+
+	// Unlinked opens a file that has lost its name all the same: the pool that a
+	// job has made for itself, by way of /proc/PID/fd.
+	Unlinked bool
 
 	Mode  flush.Mode    // how writes become visible to others
 	Flush flush.Options // for the View
@@ -127,7 +130,7 @@ func (a *Arena) attach(deadline time.Time) (again bool, err error) {
 	if !ok {
 		return false, faultf(ErrLockTimeout, "another process is removing it")
 	}
-	if a.back.unlinked() {
+	if !a.cfg.Unlinked && a.back.unlinked() {
 		return true, nil
 	}
 	if err = a.validate(); err != nil && !isBlank(err) {
@@ -334,11 +337,13 @@ func FormatID(id [16]byte) string { return formatID(id) }
 func ParseID(s string) (id [16]byte, ok bool) { return parseID(s) }
 
 // BootID identifies this running kernel; zero when it doesn't say.
-func BootID() [16]byte {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+func BootID() [16]byte { return bootID() }
+
+var bootID = sync.OnceValue(func() [16]byte {
+	b, err := readProc("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return [16]byte{}
 	}
 	id, _ := parseID(string(b))
 	return id
-}
+})

@@ -68,7 +68,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	got = strings.Join(variants[0].command("/l/libcmpi.so", nil, 1, "prog"), " ")
-	if want := "mpiexec.mpich -bind-to core -n 1 prog"; got != want {
+	if want := "mpiexec.mpich -bind-to core -n 1 env prog"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

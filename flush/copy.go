@@ -11,6 +11,7 @@ func (v *View) CopyIn(dst, src unsafe.Pointer, n int) {
 		return
 	}
 	if v.emu != nil {
+		v.published(linesIn(dst, n))
 		v.emu.copyIn(dst, src, n)
 		return
 	}
@@ -28,6 +29,7 @@ func (v *View) CopyIn(dst, src unsafe.Pointer, n int) {
 		dst, src = unsafe.Add(dst, head), unsafe.Add(src, head)
 	}
 	if lines := n / LineSize; lines > 0 {
+		v.published(lines)
 		streamLines(v.plan.stream, dst, src, lines)
 		if n %= LineSize; n == 0 {
 			return
@@ -50,6 +52,7 @@ func (v *View) CopyOut(dst, src unsafe.Pointer, n int) {
 	if n <= 0 {
 		return
 	}
+	v.invalidated(linesIn(src, n))
 	if v.emu != nil {
 		v.emu.copyOut(dst, src, n)
 		return

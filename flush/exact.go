@@ -20,6 +20,7 @@ func (v *View) CopyExact(dst, src unsafe.Pointer, n int) {
 	}
 	switch {
 	case v.emu != nil:
+		v.published(linesIn(dst, n))
 		v.emu.copyExact(dst, src, n)
 		return
 	case v.mode != Flush:
@@ -29,6 +30,7 @@ func (v *View) CopyExact(dst, src unsafe.Pointer, n int) {
 		v.CopyIn(dst, src, n)
 		return
 	}
+	v.published(linesIn(dst, n))
 	if head := int(-uintptr(dst) % LineSize); head > 0 || n < LineSize {
 		if head == 0 || head > n {
 			head = n

@@ -103,6 +103,7 @@ type View struct {
 	emu    *emulator      // immutable, nil unless Emulate
 	shared []byte         // immutable: keeps the mapping reachable, gives Size
 	mode   Mode           // immutable
+	counts *Counts        // nil unless Count was called
 }
 
 // NewView returns a View of shared, which must be a mapping that outlives it.
@@ -162,6 +163,7 @@ func (v *View) Base() unsafe.Pointer { return v.base }
 // against this one by Fence alone, and in Coherent by program order.
 func (v *View) PutLine(dst, src unsafe.Pointer) {
 	raceRelease(v, dst)
+	v.published(1)
 	if v.emu != nil {
 		v.emu.putLine(dst, src)
 		return
@@ -179,10 +181,12 @@ func (v *View) PutLine(dst, src unsafe.Pointer) {
 func (v *View) GetLine(dst, src unsafe.Pointer, want uint64) bool {
 	if v.emu != nil {
 		if !v.emu.getLine(dst, src, want) {
+			v.invalidated(1)
 			return false
 		}
 	} else if !getLine(v.plan.look, dst, src, want) {
 		if v.plan.invalidate != cacheNone {
+			v.invalidated(1)
 			invalidateLines(v.plan.invalidate, src, 1)
 		}
 		return false
@@ -203,6 +207,7 @@ func (v *View) PutLines(dst, src unsafe.Pointer, n int, word uint64) int {
 	for i := range raceLines(lines) {
 		raceRelease(v, unsafe.Add(dst, i*LineSize))
 	}
+	v.published(lines)
 	if v.emu != nil {
 		v.emu.putLines(dst, src, n, word)
 		return lines
@@ -234,6 +239,9 @@ func (v *View) GetLines(dst, src unsafe.Pointer, n int, word uint64) int {
 	}
 	if v.emu != nil {
 		got := v.emu.getLines(dst, src, n, word)
+		if got < n {
+			v.invalidated(1)
+		}
 		v.acquireLines(src, got)
 		return got
 	}
@@ -251,6 +259,7 @@ func (v *View) GetLines(dst, src unsafe.Pointer, n int, word uint64) int {
 		}
 	}
 	if got < n && v.plan.invalidate != cacheNone {
+		v.invalidated(1)
 		invalidateLines(v.plan.invalidate, unsafe.Add(src, lines*LineSize), 1)
 	}
 	v.acquireLines(src, got)
@@ -269,11 +278,13 @@ func (v *View) acquireLines(src unsafe.Pointer, n int) {
 // but lines other than p's may still come from the cache.
 func (v *View) Load64(p unsafe.Pointer) uint64 {
 	if v.emu != nil {
+		v.invalidated(1)
 		x := v.emu.load64(p)
 		raceAcquire(v, p)
 		return x
 	}
 	if v.plan.invalidate != cacheNone {
+		v.invalidated(1)
 		invalidateLines(v.plan.invalidate, lineOf(p), 1)
 	}
 	return v.Peek64(p)
@@ -298,6 +309,7 @@ func (v *View) Peek64(p unsafe.Pointer) uint64 {
 // the line: all of it is written back.
 func (v *View) Store64(p unsafe.Pointer, x uint64) {
 	raceRelease(v, p)
+	v.published(1)
 	if v.emu != nil {
 		v.emu.store64(p, x)
 		return
@@ -321,10 +333,12 @@ func (v *View) WriteBack(p unsafe.Pointer, n int) {
 		return
 	}
 	if v.emu != nil {
+		v.published(linesIn(p, n))
 		v.emu.writeBack(p, n)
 		return
 	}
 	if v.plan.writeBack != cacheNone {
+		v.published(linesIn(p, n))
 		cacheLines(v.plan.writeBack, lineOf(p), linesIn(p, n))
 	}
 }
@@ -336,6 +350,7 @@ func (v *View) Invalidate(p unsafe.Pointer, n int) {
 	if n <= 0 {
 		return
 	}
+	v.invalidated(linesIn(p, n))
 	if v.emu != nil {
 		v.emu.invalidate(p, n)
 		return

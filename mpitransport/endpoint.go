@@ -13,6 +13,7 @@ import (
 	"cmpi/arena"
 	"cmpi/flush"
 	"cmpi/ringq"
+	"cmpi/stats"
 )
 
 // Wildcards and the null process; the values are those of the MPICH ABI so
@@ -64,6 +65,8 @@ type Config struct {
 	// FastRequests are the receives that the fast path may hold, FastRequests
 	// of them or none.
 	FastRequests []FastRequest
+	// Stats are the counters to count in; nil: none.
+	Stats *stats.Table
 	// Timeout bounds the wait for the other ranks in New and Finalize; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration
@@ -193,6 +196,9 @@ func New(c Config) (*Endpoint, error) {
 		e.peers[i].world = int32(i)
 		e.peers[i].medium = e.pool
 		e.peers[i].fast = &c.Fast[i]
+		if c.Stats != nil {
+			e.peers[i].fast.OutBusy, e.peers[i].fast.InBusy = FastCounted, FastCounted
+		}
 	}
 	e.completed = e.requests.get()
 	e.completed.kind = sendRequest
@@ -235,6 +241,11 @@ func setDefaults(c *Config) {
 // new root, and joins that.
 func (e *Endpoint) join(deadline time.Time) error {
 	*e.probe = 0
+	// Until the others have told which processors they have: a rank that only
+	// yields in the first barrier keeps one that has used up its time slice from
+	// getting there, for tens of ms.
+	cpus := allowedCPUs()
+	e.oversub = e.cfg.LocalRanks > cpus.count()
 	if e.rank == 0 {
 		if err := e.createRoot(); err != nil {
 			return err
@@ -344,6 +355,7 @@ func (e *Endpoint) barrier(deadline time.Time) error {
 			}
 			if e.oversub {
 				spins++
+				e.countWait(napped)
 				osSleep(napTime) // the others need the processor to get here
 			} else {
 				spins = e.idle(spins)

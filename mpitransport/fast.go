@@ -17,9 +17,17 @@ import (
 type FastPeer struct {
 	Out     ringq.LineState // Out.Lines is nil until there is a ring
 	In      ringq.LineState // likewise
-	OutBusy uint64          // sends or control messages wait for the ring
-	InBusy  uint64          // a message is being read, or the peer is broken
+	OutBusy uint64          // FastBusy: sends or control messages wait for the ring
+	InBusy  uint64          // FastBusy: a message is being read, or the peer is broken
 }
+
+// Bits of OutBusy and InBusy. Whatever is set, the plain fast path leaves the
+// message to others. So one that counts what it does needs nothing of the other's
+// time: where only FastCounted is set, the one may go on that counts.
+const (
+	FastBusy    = 1
+	FastCounted = 2
+)
 
 // FastComm is the state of a communicator.
 type FastComm struct {

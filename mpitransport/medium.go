@@ -32,6 +32,9 @@ type medium struct {
 
 func newMedium(a *arena.Arena, c *Config) *medium {
 	m := &medium{arena: a, view: a.View(), segs: segments{a: a, prefix: fmt.Sprintf("j/%s/%d", c.Job, c.Rank)}}
+	if c.Stats != nil {
+		m.segs.held = &c.Stats.PoolBytes
+	}
 	m.stream = m.view.Streaming()
 	m.base = m.view.Base()
 	lo, hi := a.Bounds()
@@ -95,7 +98,7 @@ func (m *medium) openRoot(job string, ranks int, want uint64, deadline time.Time
 		if time.Now().After(deadline) {
 			return 0, fmt.Errorf("waiting for the first rank of job %q: %w", job, ErrTimeout)
 		}
-		time.Sleep(50 * time.Microsecond)
+		osSleep(napTime)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"cmpi/flush"
 	"cmpi/ringq"
+	"cmpi/stats"
 )
 
 // peer is what this rank knows of another rank of the job.
@@ -143,6 +144,7 @@ func (e *Endpoint) openRing(p *peer) Class {
 	e.ring(m)
 	p.ring = off
 	e.stats.RingsOut++
+	e.countRank(func(r *stats.Rank) { r.RingsOut++ })
 	return OK
 }
 
@@ -213,6 +215,7 @@ func (e *Endpoint) openInRing(p *peer, off int64) (mine bool, err error) {
 	p.in = in
 	e.in.add(p)
 	e.stats.RingsIn++
+	e.countRank(func(r *stats.Rank) { r.RingsIn++ })
 	return true, nil
 }
 
@@ -226,8 +229,9 @@ func (e *Endpoint) breakPeer(p *peer, format string, args ...any) {
 		return
 	}
 	p.broken = true
-	p.fast.InBusy = 1
+	p.fast.InBusy |= FastBusy
 	e.stats.Broken++
+	e.countRank(func(r *stats.Rank) { r.Broken++ })
 	warn("rank %d wrote %s; nothing more is received from it", p.world, fmt.Sprintf(format, args...))
 	if r := p.flow.req; r != nil {
 		e.fail(r, ErrInternal)

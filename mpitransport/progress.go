@@ -190,10 +190,13 @@ func (e *Endpoint) Idle(spins int) int { return e.idle(spins) }
 func (e *Endpoint) idle(spins int) int {
 	switch spins++; {
 	case spins > yieldLimit || e.oversub && spins > crowdedLimit:
+		e.countWait(napped)
 		osSleep(napTime)
 	case e.oversub || spins > spinLimit:
+		e.countWait(yielded)
 		osYield()
 	default:
+		e.countWait(paused)
 		flush.Pause()
 	}
 	return spins

@@ -7,6 +7,7 @@ import (
 	"cmpi/flush"
 	"cmpi/mpitransport/datatype"
 	"cmpi/ringq"
+	"cmpi/stats"
 )
 
 // checkRecv validates the arguments of a receive or probe.
@@ -248,6 +249,7 @@ func (e *Endpoint) arrive(p *peer, h *ringq.Header) bool {
 			if src := c.from[p.world]; src >= 0 {
 				if r := c.posted.match(src, int32(h.Tag)); r != nil {
 					r.status.Source, r.status.Tag = src, int32(h.Tag)
+					e.countReceived(p, int64(h.Len))
 					return e.flowTo(p, r, int64(h.Len))
 				}
 			}
@@ -280,6 +282,7 @@ func (e *Endpoint) arrive(p *peer, h *ringq.Header) bool {
 		e.breakPeer(p, "a message of unknown kind %d", h.Kind)
 		return false
 	}
+	e.countReceived(p, m.total)
 	return e.place(p, h.Ctx, m)
 }
 
@@ -298,6 +301,7 @@ func (e *Endpoint) place(p *peer, ctx uint64, m *Message) bool {
 	if r == nil {
 		u := e.newMessage(m)
 		c.unexp.push(u)
+		e.countRank(func(r *stats.Rank) { r.Unexpected++ })
 		return e.keep(p, u)
 	}
 	if m.kind != msgEager {
@@ -316,6 +320,7 @@ func (e *Endpoint) place(p *peer, ctx uint64, m *Message) bool {
 func (e *Endpoint) placeOrphan(p *peer, ctx uint64, m *Message) bool {
 	u := e.newMessage(m)
 	u.src = p.world
+	e.countRank(func(r *stats.Rank) { r.Unexpected++ })
 	e.orphans[ctx] = append(e.orphans[ctx], u)
 	return e.keep(p, u)
 }
@@ -383,7 +388,7 @@ func (e *Endpoint) flowTo(p *peer, r *Request, total int64) bool {
 // open notes where the rest of p's open message goes.
 func (e *Endpoint) open(p *peer, f inflow) {
 	p.flow = f
-	p.fast.InBusy = 1
+	p.fast.InBusy |= FastBusy
 }
 
 // readFlow goes on reading p's open message; true if anything moved.
@@ -411,7 +416,7 @@ func (e *Endpoint) readFlow(p *peer) bool {
 	p.in.End()
 	done := *f
 	p.flow = inflow{}
-	p.fast.InBusy = 0
+	p.fast.InBusy &^= FastBusy
 	if done.req != nil {
 		e.received(done.req, done.total)
 	} else if m := done.msg; m.waiter != nil {

@@ -17,6 +17,8 @@ type segments struct {
 	prefix string
 	made   int
 	segs   []*segment
+	held   *uint64 // what of all memories is held, bytes; nil if nobody asks
+	told   uint64  // this one's part of it
 }
 
 type segment struct {
@@ -67,6 +69,7 @@ func (s *segments) alloc(n int64) (off int64, err error) {
 	s.made++
 	g := &segment{obj: obj, free: []extent{{obj.Offset(), obj.Size() &^ (line - 1)}}, idle: obj.Size() &^ (line - 1)}
 	s.segs = append(s.segs, g)
+	s.tell()
 	off, _ = g.take(n)
 	return off, nil
 }
@@ -125,6 +128,15 @@ func (s *segments) trim() {
 	}
 	clear(s.segs[len(keep):])
 	s.segs = keep
+	s.tell()
+}
+
+func (s *segments) tell() {
+	if s.held != nil {
+		now := uint64(s.bytes())
+		*s.held += now - s.told
+		s.told = now
+	}
 }
 
 func (s *segments) idle() (n int64) {

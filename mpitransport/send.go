@@ -72,6 +72,7 @@ func (e *Endpoint) isend(c *Comm, buf unsafe.Pointer, count int64, t *datatype.T
 		pushed, ok := p.out.Begin(h, src, int(n))
 		if ok && pushed == int(n) {
 			e.stats.Eager++
+			e.countSent(p, sentEager, n)
 			return e.completed, OK
 		}
 		r := e.newSend(c, buf, count, t, dest, tag, m)
@@ -80,6 +81,7 @@ func (e *Endpoint) isend(c *Comm, buf unsafe.Pointer, count int64, t *datatype.T
 		}
 		if ok {
 			e.stats.Eager++
+			e.countSent(p, sentEager, n)
 			r.stage, r.proto, r.off = sendPushing, protoEager, int64(pushed)
 		}
 		e.enqueue(p, r)
@@ -154,7 +156,7 @@ func (e *Endpoint) enqueue(p *peer, r *Request) {
 func (e *Endpoint) busy(p *peer) {
 	if p.idle() {
 		e.sending++
-		p.fast.OutBusy = 1
+		p.fast.OutBusy |= FastBusy
 	}
 }
 
@@ -188,7 +190,7 @@ func (e *Endpoint) pushQueue(p *peer) bool {
 		}
 	}
 	e.sending--
-	p.fast.OutBusy = 0
+	p.fast.OutBusy &^= FastBusy
 	return moved
 }
 
@@ -294,8 +296,10 @@ func (e *Endpoint) beginEager(p *peer, r *Request, h ringq.Header, prefix int) b
 	r.stage = sendPushing
 	if r.bytes > r.peer.medium.eager {
 		e.stats.Streamed++
+		e.countSent(p, sentStreamed, r.bytes)
 	} else {
 		e.stats.Eager++
+		e.countSent(p, sentEager, r.bytes)
 	}
 	return true
 }
@@ -346,6 +350,7 @@ func (e *Endpoint) sendPushed(r *Request) {
 		}
 	case protoStaged:
 		e.stats.Staged++
+		e.countSent(r.peer, sentStaged, r.bytes)
 		e.stagedOut = append(e.stagedOut, r)
 		e.stepStagedOut(r)
 		if r.block == nil {
@@ -353,6 +358,7 @@ func (e *Endpoint) sendPushed(r *Request) {
 		}
 	case protoSingle:
 		e.stats.Single++
+		e.countSent(r.peer, sentSingle, r.bytes)
 		e.singleOut = append(e.singleOut, r)
 	}
 }
@@ -393,6 +399,8 @@ func (e *Endpoint) sendSelf(c *Comm, r *Request) *Request {
 		r.typ.Pack(unsafe.Pointer(&m.data[0]), r.buf, r.count, 0, r.bytes)
 	}
 	e.stats.Eager++
+	e.countSent(r.peer, sentEager, r.bytes)
+	e.countReceived(r.peer, r.bytes)
 	r.proto, r.stage = protoEager, sendWaiting
 	if r.mode == Sync {
 		m.sync, m.ack = true, r.id

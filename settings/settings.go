@@ -23,6 +23,7 @@ type Settings struct {
 	Disable bool // stay inert, whatever the others say
 	Require bool // stop the job rather than run on the host MPI alone
 	Verbose bool // one line from rank 0 at start
+	Stats   bool // count, for others to see
 
 	Pool      string    // path of the pool; "" = a fresh file per job
 	PoolSize  int64     // bytes; size of a pool file that is made

@@ -28,6 +28,8 @@ var table = []Variable{
 		boolean(func(s *Settings) *bool { return &s.Require })},
 	{"CMPI_VERBOSE", "0", "0 or 1", "1: rank 0 says in one line at start which pool and mode are used.",
 		boolean(func(s *Settings) *bool { return &s.Verbose })},
+	{"CMPI_STATS", "0", "0 or 1", "1: count messages, bytes and waits, for cmpi stats and cmpi top to show while the job runs; rank 0 says the sum in one line at the end.",
+		boolean(func(s *Settings) *bool { return &s.Stats })},
 
 	{"CMPI_POOL", "", "path", "The pool: a devdax device (/dev/dax0.0) or a file that all ranks can map. Default: a file in /dev/shm for this job alone.",
 		func(s *Settings, v string) error { s.Pool = v; return nil }},

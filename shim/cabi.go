@@ -139,8 +139,11 @@ func joinPlain(s settings.Settings) C.int {
 	}
 	theJob.name, theJob.fast = job, s.Fast
 	// How many of the ranks run here is not known; the engine is polite if all do.
-	e, err := mpitransport.New(engineConfig(s, s.Rank, s.Size, s.Size, job))
+	c := engineConfig(s, s.Rank, s.Size, s.Size, job)
+	c.Stats = startCounting(s, s.Rank, s.Size)
+	e, err := mpitransport.New(c)
 	if err != nil {
+		stopCounting()
 		closePool()
 		if errors.Is(err, mpitransport.ErrTimeout) {
 			return failed(C.CMPI_ERR_TIMEOUT, "%v; start all %d ranks with the same pool and job name", err, s.Size)
@@ -171,6 +174,7 @@ func goPlainFinalize() C.int {
 	}
 	err := endpoint.Finalize()
 	plain.comm, endpoint = nil, nil
+	stopCounting()
 	closePool()
 	if err != nil {
 		return failed(C.CMPI_ERR_TIMEOUT, "%v", err)

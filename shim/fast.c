@@ -21,6 +21,48 @@ void cmpi_fast_hand_over(void)
 		}
 }
 
+struct cmpi_pair *cmpi_pairs;
+struct cmpi_fast_peer *cmpi_peers;
+
+int cmpi_counted_send(struct cmpi_comm *c, const void *buf, int64_t count, W type, int dest, int tag)
+{
+	struct cmpi_fast_peer *p = cmpi_fast_peer(c, dest);
+	if (p == NULL || p->out_busy != CMPI_COUNTED)
+		return 0;
+	p->out_busy = 0;
+	int sent = cmpi_fast_send(c, buf, count, type, dest, tag);
+	p->out_busy = CMPI_COUNTED;
+	if (sent)
+		cmpi_count(&cmpi_pairs[p - cmpi_peers].fast, cmpi_fast_size(count, type));
+	return sent;
+}
+
+static int64_t counted_take(struct cmpi_comm *c, struct cmpi_fast_peer *p, char *buf, uint64_t size, int tag, int *got)
+{
+	if (p->in_busy != CMPI_COUNTED)
+		return -1;
+	p->in_busy = 0;
+	int64_t n = cmpi_fast_take(c, p, buf, size, tag, cmpi_fast.looks, got);
+	p->in_busy = CMPI_COUNTED;
+	if (n >= 0)
+		cmpi_count(&cmpi_pairs[p - cmpi_peers].received, (uint64_t)n);
+	return n;
+}
+
+int cmpi_counted_recv(struct cmpi_comm *c, void *buf, int64_t count, W type, int source, int tag, struct mpich_status *status)
+{
+	uint64_t size = cmpi_fast_size(count, type);
+	struct cmpi_fast_peer *p = cmpi_fast_peer(c, source);
+	int got;
+	if (p == NULL || size == UINT64_MAX || (buf == NULL && size > 0) || cmpi_fast_pending != 0)
+		return 0;
+	int64_t n = counted_take(c, p, buf, size, tag, &got);
+	if (n < 0)
+		return 0;
+	cmpi_fast_status(status, source, got, n);
+	return 1;
+}
+
 // Tries to complete the oldest lazy receive.
 static int advance(void)
 {
@@ -29,6 +71,8 @@ static int advance(void)
 	struct cmpi_comm *c = cmpi_fast.comm[id];
 	int tag;
 	int64_t n = cmpi_fast_take(c, c->peers[r->source], r->buf, r->size, r->tag, cmpi_fast.looks, &tag);
+	if (n < 0 && CMPI_COUNTING())
+		n = counted_take(c, c->peers[r->source], r->buf, r->size, r->tag, &tag);
 	if (n < 0)
 		return 0;
 	r->tag = tag;

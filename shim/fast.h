@@ -30,8 +30,9 @@ struct cmpi_line_state {
 
 struct cmpi_fast_peer {
 	struct cmpi_line_state out, in;
-	uint64_t out_busy, in_busy;
+	uint64_t out_busy, in_busy; // CMPI_BUSY, CMPI_COUNTED
 };
+enum { CMPI_BUSY = 1, CMPI_COUNTED = 2 };
 
 struct cmpi_fast_request {
 	uint32_t state;
@@ -277,6 +278,39 @@ static inline int cmpi_fast_irecv(struct cmpi_comm *c, void *buf, int64_t count,
 	*request = CMPI_FIRST_HANDLE + id;
 	return 1;
 }
+
+// ---- counting (package stats) ---------------------------------------------------
+//
+// A job that counts marks the ends of all rings as busy with counting, so that the
+// functions above leave every message to these, which count it: who does not count
+// pays nothing, not even a look whether to.
+
+struct cmpi_traffic {
+	uint64_t count, bytes;
+};
+
+// stats.Pair (fast_test.go compares them).
+struct cmpi_pair {
+	struct cmpi_traffic eager, fast, staged, single, streamed, received, puts, gets, updates;
+	uint64_t unused[6];
+};
+_Static_assert(sizeof(struct cmpi_pair) == 192 && offsetof(struct cmpi_pair, puts) == 96, "as fast_test.go says");
+
+static inline void cmpi_count(struct cmpi_traffic *t, uint64_t bytes)
+{
+	t->count++;
+	t->bytes += bytes;
+}
+
+// What is counted, by rank of the job, and whose rings those are; NULL if nothing is.
+extern struct cmpi_pair *cmpi_pairs;
+extern struct cmpi_fast_peer *cmpi_peers;
+
+#define CMPI_COUNTING() __builtin_expect(cmpi_pairs != NULL, 0)
+
+// cmpi_fast_send and cmpi_fast_recv where messages are counted.
+int cmpi_counted_send(struct cmpi_comm *c, const void *buf, int64_t count, W type, int dest, int tag);
+int cmpi_counted_recv(struct cmpi_comm *c, void *buf, int64_t count, W type, int source, int tag, struct mpich_status *status);
 
 // Completes requests without the engine: 1 if all n are done and have been
 // given back, else 0 with none given back.

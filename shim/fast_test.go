@@ -6,6 +6,7 @@ import (
 
 	"cmpi/mpitransport"
 	"cmpi/ringq"
+	"cmpi/stats"
 )
 
 // TestFastLayout: fast.h mirrors the Go layouts.
@@ -13,6 +14,7 @@ func TestFastLayout(t *testing.T) {
 	var s ringq.LineState
 	var p mpitransport.FastPeer
 	var r mpitransport.FastRequest
+	var n stats.Pair
 	for _, c := range []struct {
 		name     string
 		go_, inC uintptr
@@ -31,6 +33,9 @@ func TestFastLayout(t *testing.T) {
 		{"lazy", mpitransport.FastLazy, 1}, {"done", mpitransport.FastDone, 2}, {"engine", mpitransport.FastEngine, 3},
 		{"sizeof comm", unsafe.Sizeof(mpitransport.FastComm{}), 8},
 		{"kind", uintptr(mpitransport.FastKind), 1},
+		{"busy", mpitransport.FastBusy, 1}, {"counted", mpitransport.FastCounted, 2},
+		{"pair.fast", unsafe.Offsetof(n.Fast), 16}, {"pair.received", unsafe.Offsetof(n.Received), 80},
+		{"pair.puts", unsafe.Offsetof(n.Puts), 96}, {"sizeof pair", unsafe.Sizeof(n), 192},
 	} {
 		if c.go_ != c.inC {
 			t.Errorf("%s: %d in Go, fast.h says %d", c.name, c.go_, c.inC)

@@ -326,6 +326,7 @@ func (w *world) join(s settings.Settings, ranks []introduction, mates []int32, t
 			c.FastRequests = fastRequests()
 		}
 	}
+	c.Stats = startCounting(s, w.rank, w.size)
 	if endpoint, err = mpitransport.New(c); err != nil {
 		return err
 	}
@@ -480,6 +481,7 @@ func leave() {
 		endpoint.Abandon()
 		endpoint = nil
 	}
+	stopCounting()
 	closePool()
 }
 
@@ -510,14 +512,17 @@ func goFinish() {
 	if endpoint == nil {
 		return
 	}
+	settleCounters()
 	C.cmpi_world_barrier()
 	stopHelper()
+	summarize()
 	freePooled()
 	if err := endpoint.Finalize(); err != nil {
 		say("rank %d: %v", endpoint.Rank(), err)
 	}
 	forgetComms()
 	endpoint = nil
+	stopCounting()
 	freeFast()
 	closePool()
 }

@@ -32,7 +32,8 @@ static inline void *buffer(const void *buf)
 		struct cmpi_comm *c = cmpi_owned(comm);                                                  \
 		if (c == NULL)                                                                           \
 			return BLOCKING(NATIVE(name)(buf, count, type, dest, tag, comm));                    \
-		if (FAST_##mode && cmpi_fast_send(c, buf, count, type, dest, tag))                       \
+		if (FAST_##mode && (cmpi_fast_send(c, buf, count, type, dest, tag) ||                    \
+		                    (CMPI_COUNTING() && cmpi_counted_send(c, buf, count, type, dest, tag)))) \
 			return MPICH_SUCCESS;                                                                \
 		return OURS(name, c->handle, goSend(c, buffer(buf), count, (int)type, dest, tag, mode)); \
 	}                                                                                            \
@@ -49,7 +50,8 @@ BOTH(SEND, Bsend, BUFFERED)
 		struct cmpi_comm *c = cmpi_owned(comm);                                                            \
 		if (c == NULL)                                                                                     \
 			return ASYNC(NATIVE(name)(buf, count, type, dest, tag, comm, request));                        \
-		if (FAST_##mode && cmpi_fast_send(c, buf, count, type, dest, tag)) {                               \
+		if (FAST_##mode && (cmpi_fast_send(c, buf, count, type, dest, tag) ||                              \
+		                    (CMPI_COUNTING() && cmpi_counted_send(c, buf, count, type, dest, tag)))) {     \
 			*request = CMPI_FIRST_HANDLE; /* that of all sends that are complete at once */                \
 			return MPICH_SUCCESS;                                                                          \
 		}                                                                                                  \
@@ -83,7 +85,8 @@ BOTH(SEND_INIT, Bsend_init, BUFFERED)
 		struct cmpi_comm *c = cmpi_owned(comm);                                                         \
 		if (c == NULL)                                                                                  \
 			return BLOCKING(NATIVE(name)(buf, count, type, source, tag, comm, status));                 \
-		if (cmpi_fast_recv(c, buf, count, type, source, tag, status))                                   \
+		if (cmpi_fast_recv(c, buf, count, type, source, tag, status) ||                                 \
+		    (CMPI_COUNTING() && cmpi_counted_recv(c, buf, count, type, source, tag, status)))           \
 			return MPICH_SUCCESS;                                                                       \
 		return OURS(name, c->handle, goRecv(c, buffer(buf), count, (int)type, source, tag, (W)status)); \
 	}                                                                                                   \

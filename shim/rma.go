@@ -60,7 +60,7 @@ func goPut(w *C.struct_cmpi_win, buf unsafe.Pointer, count C.intptr_t, typ, rank
 	if e := first(e1, e2, x.allowed(rank, form)); e != success {
 		return C.int(e)
 	}
-	return C.int(winNumber(x.engine.Put(origin, target)))
+	return x.count(countedPut, rank, bytesOf(origin), C.int(winNumber(x.engine.Put(origin, target))))
 }
 
 //export goGet
@@ -72,7 +72,7 @@ func goGet(w *C.struct_cmpi_win, buf unsafe.Pointer, count C.intptr_t, typ, rank
 	if e := first(e1, e2, x.allowed(rank, form)); e != success {
 		return C.int(e)
 	}
-	return C.int(winNumber(x.engine.Get(origin, target)))
+	return x.count(countedGet, rank, bytesOf(origin), C.int(winNumber(x.engine.Get(origin, target))))
 }
 
 //export goAccumulate
@@ -86,7 +86,7 @@ func goAccumulate(w *C.struct_cmpi_win, buf unsafe.Pointer, count C.intptr_t, ty
 	if e := first(e1, e2, e3, e4, x.allowed(rank, form)); e != success {
 		return C.int(e)
 	}
-	return C.int(winNumber(x.engine.Accumulate(origin, target, o, elem)))
+	return x.count(countedUpdate, rank, bytesOf(origin), C.int(winNumber(x.engine.Accumulate(origin, target, o, elem))))
 }
 
 //export goGetAccumulate
@@ -106,7 +106,7 @@ func goGetAccumulate(w *C.struct_cmpi_win, buf unsafe.Pointer, count C.intptr_t,
 	if e := first(e1, e2, e3, e4, e5, e6, x.allowed(rank, form)); e != success {
 		return C.int(e)
 	}
-	return C.int(winNumber(x.engine.GetAccumulate(origin, result, target, o, elem)))
+	return x.count(countedUpdate, rank, bytesOf(result), C.int(winNumber(x.engine.GetAccumulate(origin, result, target, o, elem))))
 }
 
 //export goFetchAndOp
@@ -120,7 +120,8 @@ func goFetchAndOp(w *C.struct_cmpi_win, buf, result unsafe.Pointer, typ, rank C.
 	if rank != window.ProcNull && (result == nil || buf == nil && o != window.OpNoOp) {
 		return errBuffer
 	}
-	return C.int(winNumber(winOf(w).engine.FetchAndOp(buf, result, elem, int(rank), int64(disp), o)))
+	x := winOf(w)
+	return x.count(countedUpdate, rank, int64(elem.Size()), C.int(winNumber(x.engine.FetchAndOp(buf, result, elem, int(rank), int64(disp), o))))
 }
 
 //export goCompareAndSwap
@@ -133,7 +134,8 @@ func goCompareAndSwap(w *C.struct_cmpi_win, buf, compare, result unsafe.Pointer,
 	if rank != window.ProcNull && (buf == nil || compare == nil || result == nil) {
 		return errBuffer
 	}
-	return C.int(winNumber(winOf(w).engine.CompareAndSwap(buf, compare, result, elem, int(rank), int64(disp))))
+	x := winOf(w)
+	return x.count(countedUpdate, rank, int64(elem.Size()), C.int(winNumber(x.engine.CompareAndSwap(buf, compare, result, elem, int(rank), int64(disp)))))
 }
 
 // ---- operations and elements ------------------------------------------------------------

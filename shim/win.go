@@ -133,7 +133,7 @@ func makeWin(ec *mpitransport.Comm, mine proposal) *C.struct_cmpi_win {
 	if w.Unified() {
 		cw.model = C.MPICH_WIN_UNIFIED
 	}
-	if theJob.fast && *stateThreaded == 0 {
+	if theJob.fast && *stateThreaded == 0 && counting.table == nil { // operations are counted in Go
 		cw.targets = (*C.struct_cmpi_target)(targets)
 	}
 	cw.index = C.int32_t(wins.add(&win{cw, targets, w, ec}, nil))

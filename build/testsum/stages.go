@@ -39,7 +39,7 @@ func lint(r *report, _ options) {
 	r.command("gofmt", "sh", "-c", `bad=$(gofmt -l $(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); echo "$bad"; test -z "$bad"`)
 	r.command("vet", "go", "vet", "./...")
 	r.command("staticcheck", "go", "tool", "staticcheck", "./...")
-	r.command("vet arm64", "env", "GOARCH=arm64", "CGO_ENABLED=0", "go", "vet", "./flush/...", "./arena/...", "./ringq/...", "./mpitransport/...")
+	r.command("vet arm64", "env", "GOARCH=arm64", "CGO_ENABLED=0", "go", "vet", "./flush/...", "./arena/...", "./ringq/...", "./mpitransport/...", "./stats/...")
 	r.command("shell syntax", "sh", "-n", "build/setup")
 }
 

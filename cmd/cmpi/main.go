@@ -45,6 +45,6 @@ CXL pool seen as /dev/daxX.Y, or a file that all ranks can map.`,
 		SilenceErrors: true, // main prints them
 	}
 	root.AddCommand(runCommand(), demoCommand(), benchCommand(), infoCommand(), doctorCommand(), poolCommand(),
-		versionCommand(), manCommand(), probeCommand())
+		statsCommand(), topCommand(), versionCommand(), manCommand(), probeCommand())
 	return root
 }

@@ -203,22 +203,32 @@ func look() error {
 			return err
 		}
 	}
-	for _, a := range hosts {
-		if _, _, err := mpitransport.Collect(a, true); err != nil {
-			return err
+	// A process that dies loses its memory a little before the kernel says that it
+	// is dead.
+	var objects []arena.Info
+	for end := time.Now().Add(endLimit); ; time.Sleep(10 * time.Millisecond) {
+		for _, a := range hosts {
+			var err error
+			if _, _, err = mpitransport.Collect(a, true); err == nil {
+				objects, err = a.List()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(objects) == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d objects are left, not only the bystander's: %+v", len(objects), objects)
 		}
 	}
-	last := hosts[0]
-	report, err := last.Check()
+	report, err := hosts[0].Check()
 	if err != nil {
 		return err
 	}
 	if len(report.Findings) > 0 {
 		return fmt.Errorf("the pool is not sound after the collection: %+v", report.Findings)
-	}
-	if report.Objects != 1 {
-		list, _ := last.List()
-		return fmt.Errorf("%d objects are left, not only the bystander's: %+v", report.Objects, list)
 	}
 	return nil
 }
