@@ -85,7 +85,7 @@ func TestHostsCommand(t *testing.T) {
 		v    Variant
 		want string
 	}{
-		{vs[0], "env NET=b mpi -n 2 prog -m 1:8388608 -i 500 -x 50 -W 16"},
+		{vs[0], "env NET=b mpi -n 2 env prog -m 1:8388608 -i 500 -x 50 -W 16"},
 		{vs[1], "env NET=a mpi -n 2 env LD_PRELOAD=/fix.so:/l.so CMPI_REQUIRE=1 CMPI_COHERENCE=flush prog -m 1:8388608 -W 16"},
 	} {
 		argv := tc.v.command("/l.so", nil, 2, append([]string{"prog"}, o.args(bw, tc.v, o.ranges(bw)[0])...)...)

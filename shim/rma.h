@@ -2,10 +2,12 @@
 // plain enough is what goes to a target whose memory may be loaded and stored
 // directly (one coherence domain, the right epoch; window.FastTarget), if the data
 // is contiguous and of predefined types, and an accumulate is one of integers that
-// the CPU does in one instruction. A call into Go costs about 60 ns, as much as
+// the CPU does in one instruction; between domains, a put of one word. A call into Go costs about 60 ns, as much as
 // such an operation. CMPI_FAST=0 turns this off.
 #ifndef CMPI_RMA_H
 #define CMPI_RMA_H
+
+#include <emmintrin.h>
 
 #include "fast.h"
 #include "win.h"
@@ -15,20 +17,44 @@
 #define CMPI_DIRECT_MAX 4096
 
 // Where n bytes at a displacement of a target stand in this process, NULL if that
-// may not be asked here or not be touched.
-static inline char *cmpi_direct(struct cmpi_win *w, int rank, intptr_t disp, uint64_t n)
+// may not be asked here or not be touched in the given way (CMPI_DIRECT, CMPI_EXACT).
+static inline char *cmpi_reach(struct cmpi_win *w, uint32_t way, int rank, intptr_t disp, uint64_t n)
 {
 	int64_t at;
 	if (w->targets == NULL || (uint32_t)rank >= w->ranks)
 		return NULL;
 	struct cmpi_target *t = &w->targets[rank];
-	if (atomic_load_explicit(&t->open, memory_order_relaxed) != CMPI_DIRECT)
+	if (atomic_load_explicit(&t->open, memory_order_relaxed) != way)
 		return NULL;
 	if (__builtin_mul_overflow((int64_t)disp, t->unit, &at) || at < 0 || n > (uint64_t)t->size ||
 	    (uint64_t)at > (uint64_t)t->size - n)
 		return NULL;
 	t->used = 1;
 	return t->base + at;
+}
+
+static inline char *cmpi_direct(struct cmpi_win *w, int rank, intptr_t disp, uint64_t n)
+{
+	return cmpi_reach(w, CMPI_DIRECT, rank, disp, n);
+}
+
+// A put of one word to memory of another host: a store that goes past the cache
+// and changes nothing else in its line. 0 if it isn't such a one.
+static inline int cmpi_put_word(struct cmpi_win *w, const void *buf, uint64_t n, int rank, intptr_t disp)
+{
+	char *at = n == 8 || n == 4 ? cmpi_reach(w, CMPI_EXACT, rank, disp, n) : NULL;
+	if (at == NULL || (uintptr_t)at % n != 0)
+		return 0;
+	if (n == 8) {
+		long long x;
+		memcpy(&x, buf, 8);
+		_mm_stream_si64((long long *)at, x);
+	} else {
+		int x;
+		memcpy(&x, buf, 4);
+		_mm_stream_si32((int *)at, x);
+	}
+	return 1;
 }
 
 // The bytes on both sides of a transfer, 0 if it isn't a plain one.
@@ -51,7 +77,7 @@ static inline int cmpi_fast_put(struct cmpi_win *w, const void *buf, int64_t cou
 	uint64_t n = cmpi_plain(buf, count, type, tcount, ttype);
 	char *at = n == 0 ? NULL : cmpi_direct(w, rank, disp, n);
 	if (at == NULL)
-		return 0;
+		return n != 0 && cmpi_put_word(w, buf, n, rank, disp);
 	cmpi_copy(at, buf, n);
 	return 1;
 }
@@ -159,15 +185,22 @@ static inline int cmpi_passive(const struct cmpi_win *w, int rank)
 	return cmpi_within(w, rank) && (w->locked[rank] | w->locked_all);
 }
 
-// A flush of a target that plain loads and stores reach: what came before it
-// comes before what follows.
+// A flush of a target that is reached from here: what came before it comes before
+// what follows. A get from another host drops the line before it loads it, which
+// orders it; so there a fence among the stores is enough.
 static inline int cmpi_fast_flush(const struct cmpi_win *w, int rank)
 {
-	if (w->targets == NULL || !cmpi_passive(w, rank) ||
-	    atomic_load_explicit(&w->targets[rank].open, memory_order_relaxed) != CMPI_DIRECT)
+	if (w->targets == NULL || !cmpi_passive(w, rank))
 		return 0;
-	atomic_thread_fence(memory_order_seq_cst);
-	return 1;
+	switch (atomic_load_explicit(&w->targets[rank].open, memory_order_relaxed)) {
+	case CMPI_DIRECT:
+		atomic_thread_fence(memory_order_seq_cst);
+		return 1;
+	case CMPI_EXACT:
+		_mm_sfence();
+		return 1;
+	}
+	return 0;
 }
 
 #endif

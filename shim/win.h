@@ -11,10 +11,10 @@ struct cmpi_target {
 	char *base; // of its segment in this process
 	int64_t size;
 	int64_t unit;
-	_Atomic uint32_t open; // CMPI_DIRECT: plain loads and stores are right
+	_Atomic uint32_t open; // CMPI_DIRECT: plain loads and stores are right; CMPI_EXACT: non-temporal stores of words
 	uint32_t used;         // 1: we have used that
 };
-enum { CMPI_CLOSED, CMPI_GUARDED, CMPI_DIRECT };
+enum { CMPI_CLOSED, CMPI_GUARDED, CMPI_DIRECT, CMPI_EXACT };
 
 _Static_assert(sizeof(struct cmpi_target) == 32 && offsetof(struct cmpi_target, used) == 28, "as win_test.go says");
 

@@ -24,6 +24,7 @@ func TestTargetLayout(t *testing.T) {
 		{"CMPI_CLOSED", window.Closed, 0},
 		{"CMPI_GUARDED", window.Guarded, 1},
 		{"CMPI_DIRECT", window.Direct, 2},
+		{"CMPI_EXACT", window.Exact, 3},
 	} {
 		if f.got != f.want {
 			t.Errorf("%s: %d, win.h says %d", f.name, f.got, f.want)

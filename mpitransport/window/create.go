@@ -22,6 +22,7 @@ type Window struct {
 	domain   int
 	coherent bool // one domain: plain loads and stores and CPU atomics
 	exact    bool // pieces of lines are written by stores that change nothing else
+	words    bool // a fast path outside may do so, too
 	fast     []FastTarget
 	patience time.Duration // LostAfter; less in tests
 
@@ -147,7 +148,8 @@ func (w *Window) discard() {
 
 func (w *Window) init() {
 	w.patience = LostAfter
-	w.known = !w.cfg.Threaded && (w.cfg.Fast == nil || !w.coherent)
+	w.words = !w.coherent && w.exact && w.v.Mode() == flush.Flush
+	w.known = !w.cfg.Threaded && (w.cfg.Fast == nil || !w.coherent && !w.words)
 	w.fast = w.cfg.Fast
 	if w.fast == nil {
 		w.fast = make([]FastTarget, w.n)

@@ -27,6 +27,8 @@ func (w *Window) setOpen(target int, open bool) {
 	switch {
 	case open && w.coherent:
 		to = Direct
+	case open && w.words:
+		to = Exact
 	case open:
 		to = Guarded
 	}

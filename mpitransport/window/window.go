@@ -103,12 +103,13 @@ type FastTarget struct {
 	Size     int64   // bytes
 	DispUnit int64   // bytes
 	// Open says whether an access epoch of this rank covers the target:
-	// Closed, Guarded or Direct. With Direct, a put is a copy to Base+disp, a
+	// Closed, Guarded, Direct or Exact. With Direct, a put is a copy to Base+disp, a
 	// get one from there, and an aligned integer of 1, 2, 4 or 8 bytes is
 	// accumulated with CPU atomics; the fast path checks bounds. A flush then
-	// is a full memory fence (store before later load).
+	// is a full memory fence (store before later load). With Exact, 4 or 8 aligned
+	// bytes are put by one non-temporal store, and a flush then is a store fence.
 	Open uint32
-	// Used must be set to 1 by whoever moves data by way of Direct: it tells a
+	// Used must be set to 1 by whoever moves data by way of Open: it tells a
 	// fence whether it ends an epoch with operations in it.
 	Used uint32
 }
@@ -118,6 +119,7 @@ const (
 	Closed  = 0 // operations on the target are an error (ErrSync)
 	Guarded = 1 // operations must go through the window's methods
 	Direct  = 2 // plain loads, stores and CPU atomics are right
+	Exact   = 3 // non-temporal stores of aligned words are right; else as Guarded
 )
 
 // LockType is that of MPI_Win_lock.
