@@ -3,6 +3,7 @@ package hosts
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,9 @@ func buildEndless(t *testing.T) string {
 	t.Helper()
 	job.Require(t, job.Mpiexec, "mpicc.mpich")
 	path := filepath.Join(root(t), "build/out/programs/endless")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	out, err := exec.Command("mpicc.mpich", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, "src/endless.c").CombinedOutput()
 	if err != nil {
 		t.Fatalf("mpicc: %v\n%s", err, out)
