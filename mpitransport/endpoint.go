@@ -430,7 +430,8 @@ func (e *Endpoint) leave(deadline time.Time) error {
 }
 
 // Abandon gives back this rank's pool memory without waiting for anyone: the
-// way out of an aborted job.
+// way out when the ranks have decided together not to begin. In the middle of a job
+// it would take away what the others are using.
 func (e *Endpoint) Abandon() {
 	_ = e.destroySegments()
 	e.endWatch()

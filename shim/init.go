@@ -42,7 +42,6 @@ var theJob struct {
 	helper *helper
 
 	deadAfter time.Duration // CMPI_DEAD_AFTER
-	abandons  atomic.Bool
 }
 
 // errDisabled is the reason not to run that nobody needs to hear.
@@ -525,20 +524,6 @@ func goFinish() {
 	stopCounting()
 	freeFast()
 	closePool()
-}
-
-// goAbandon gives back what this rank holds of the pool, before the job dies.
-//
-//export goAbandon
-func goAbandon() {
-	defer rescue()
-	abandon()
-}
-
-func abandon() {
-	if endpoint != nil && !theJob.abandons.Swap(true) {
-		endpoint.Abandon()
-	}
 }
 
 // ---- choices ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// MPI_Init, MPI_Finalize, MPI_Abort.
+// MPI_Init, MPI_Finalize.
 
 #include <sched.h>
 #include <stdio.h>
@@ -80,14 +80,6 @@ int MPI_Finalize(void)
 	return BLOCKING(NATIVE(Finalize)());
 }
 PROFILED(Finalize);
-
-int MPI_Abort(W comm, int code)
-{
-	if (cmpi_active())
-		goAbandon();
-	return NATIVE(Abort)(comm, code);
-}
-PROFILED(Abort);
 
 // ---- what Go needs of the host while it starts ---------------------------------------
 

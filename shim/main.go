@@ -13,7 +13,7 @@
 //	host.c         finding the host MPI library's functions
 //	state.c        who drives the engine; table of our communicators; errors
 //	signals.c      a crashing program dies as it does without us
-//	lifecycle.c    MPI_Init, MPI_Finalize, MPI_Abort
+//	lifecycle.c    MPI_Init, MPI_Finalize
 //	p2p.c          sends, receives, probes
 //	complete.c     waits, tests and other functions on requests
 //	comms.c        communicator constructors

@@ -169,7 +169,7 @@ func TestEnds(t *testing.T) {
 		{"segv", "signal 11", 0},
 		{"abort", "signal 6", 0},
 		{"kill", "signal 9", 0},
-		{"exit", "", 3},
+		{"exit", "", 0}, // mpiexec mixes it with how the others end
 		// mpiexec ends the job before it has passed on what the rank said, now and
 		// then, natively too.
 		{"mpi_abort", "", 5},

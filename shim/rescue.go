@@ -59,10 +59,10 @@ func evicted() {
 	os.Exit(1)
 }
 
-// fatal says why and ends the job.
+// fatal says why and ends the job. What this rank holds of the pool stays, as in
+// MPI_Abort: its peers use it until they end, too. The next job frees it.
 func fatal(format string, args ...any) {
 	say(format, args...)
-	abandon()
 	if theJob.mpi {
 		C.cmpi_world_abort(1)
 	}

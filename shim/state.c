@@ -62,7 +62,6 @@ void cmpi_last_words(const char *fn, int class)
 		snprintf(text, sizeof text, "error class %d", class);
 	cmpi_host.Comm_rank(MPICH_COMM_WORLD, &rank);
 	fprintf(stderr, "cmpi: rank %d: %s: %s\n", rank, fn, text);
-	goAbandon();
 }
 
 int cmpi_raise(const char *fn, int comm, int class)
