@@ -390,7 +390,27 @@ func (e *Endpoint) Finalize() error {
 	if err == nil {
 		err = e.barrier(deadline)
 	}
+	if err == nil {
+		// A rank that is still in the barrier looks at the others' rings and
+		// boards. They stay until all are past it and look at nothing any more.
+		e.enterBarrier()
+		err = e.awaitAll(deadline)
+	}
 	return errors.Join(err, e.leave(deadline))
+}
+
+// awaitAll waits until all ranks have entered the barrier. No message moves.
+func (e *Endpoint) awaitAll(deadline time.Time) error {
+	for i, spins := 0, 0; i < e.size; {
+		if e.arrived(i) {
+			i++
+			continue
+		}
+		if spins = e.idle(spins); spins%64 == 0 && time.Now().After(deadline) {
+			return fmt.Errorf("barrier, waiting for rank %d: %w", i, ErrTimeout)
+		}
+	}
+	return nil
 }
 
 // drain moves on until nothing that this rank has sent needs it any more.
@@ -415,15 +435,7 @@ func (e *Endpoint) leave(deadline time.Time) error {
 	e.endWatch()
 	e.enterBarrier()
 	if e.rank == 0 {
-		for i, spins := 0, 0; i < e.size; {
-			if e.arrived(i) {
-				i++
-				continue
-			}
-			if spins = e.idle(spins); spins%64 == 0 && time.Now().After(deadline) {
-				break
-			}
-		}
+		_ = e.awaitAll(deadline) // who isn't here by then is dead or will find nothing
 		err = errors.Join(err, e.pool.root.Destroy())
 	}
 	return err

@@ -669,6 +669,35 @@ func TestLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestLateLook: a rank that is late in the last barrier looks at rings which others
+// have opened to each other. They are still there.
+func TestLateLook(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
+			j := newJob(t, 3, mode)
+			j.run(func(e *Endpoint, w *Comm) error {
+				switch e.Rank() {
+				case 0:
+					_, err := recv(e, w, make([]byte, 8), 2, 0)
+					return err
+				case 2:
+					return send(e, w, pattern(8, 0), 0, 0, Standard)
+				}
+				e.enterBarrier() // Finalize's first
+				time.Sleep(200 * time.Millisecond)
+				for range 1000 {
+					e.progress()
+				}
+				e.bseq--
+				if b := e.Stats().Broken; b != 0 {
+					return fmt.Errorf("%d peers taken for broken", b)
+				}
+				return nil
+			})
+		})
+	}
+}
+
 // TestStaleRoot: the root of a job that died under the same name is no
 // obstacle, whoever comes first.
 func TestStaleRoot(t *testing.T) {
