@@ -51,6 +51,15 @@ func (e *Endpoint) NewComm(ctx uint64, rank int, local, remote []int32) *Comm {
 	return c
 }
 
+// NewTwin makes a communicator of the same members as c.
+func (e *Endpoint) NewTwin(c *Comm, ctx uint64) *Comm {
+	remote := c.remote
+	if len(c.local) > 0 && len(remote) == len(c.local) && &remote[0] == &c.local[0] {
+		remote = nil
+	}
+	return e.NewComm(ctx, int(c.rank), c.local, remote)
+}
+
 // FreeComm forgets a communicator. Receives that are posted on it complete as
 // usual (MPI-4.0 section 7.4.3): until then it stays known. Messages that
 // nobody will receive are dropped.

@@ -37,6 +37,7 @@ const (
 	success     = C.MPICH_SUCCESS
 	errBuffer   = C.MPICH_ERR_BUFFER
 	errType     = C.MPICH_ERR_TYPE
+	errArg      = C.MPICH_ERR_ARG
 	errOther    = C.MPICH_ERR_OTHER
 	errInStatus = C.MPICH_ERR_IN_STATUS
 	errRequest  = C.MPICH_ERR_REQUEST

@@ -19,6 +19,7 @@ type comm struct {
 	handle   int32 // the host's
 	context  uint64
 	children uint64 // communicators made of it so far; under the registry's lock
+	parts    partTable
 }
 
 // comms are all communicators that we carry, by the index that the C side and
@@ -113,6 +114,7 @@ func goCommGone(index C.int) {
 	slot.Store(nil)
 	C.cmpi_table_set(cm.c.handle, nil)
 	endpoint.FreeComm(cm.engine)
+	cm.parts.free()
 	cm.dropFast()
 	C.free(unsafe.Pointer(cm.c))
 	comms.free = append(comms.free, int32(index))
@@ -149,12 +151,18 @@ func goChildContext(c *C.struct_cmpi_comm) C.uint64_t {
 	cm := commOf(c)
 	comms.Lock()
 	cm.children++
-	x := cm.context*0x9e3779b97f4a7c15 + cm.children
+	x := mixContext(cm.context, cm.children)
 	comms.Unlock()
+	return C.uint64_t(x)
+}
+
+// mixContext makes a context id of another one and a number.
+func mixContext(context, number uint64) uint64 {
+	x := context*0x9e3779b97f4a7c15 + number
 	// The finalizer of splitmix64: every bit of x reaches every bit of the result.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return C.uint64_t((x^x>>31)&contextMask | childContexts)
+	return (x^x>>31)&contextMask | childContexts
 }
 
 // adopt takes the host's communicator over under a context id that is known.

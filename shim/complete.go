@@ -139,8 +139,7 @@ func goRequestFree(handle *C.int) C.uint64_t {
 	if r.engine != nil {
 		endpoint.Release(r.engine)
 	} else {
-		r.comp.release()
-		composites.put(r.comp.id)
+		r.comp.free()
 	}
 	*handle = requestNull
 	return success

@@ -1,4 +1,4 @@
-// Pass-through stubs of the functions in passthrough.def.
+// Pass-through stubs of the functions in passthrough.h.
 //
 // All parameters of these functions are integers or pointers and therefore
 // travel in argument registers or 8-byte stack slots; a stub copies them as
@@ -58,4 +58,4 @@
 	START(n, name)          \
 	START(n, name##_c)
 
-#include "passthrough.def"
+#include "passthrough.h"

@@ -11,7 +11,7 @@ import (
 // headers are where Debian's MPICH declares its functions.
 var headers = []string{"/usr/include/x86_64-linux-gnu/mpich/mpi_proto.h", "/usr/include/x86_64-linux-gnu/mpich/mpio.h"}
 
-// The number of arguments in passthrough.def is what the MPI header says.
+// The number of arguments in passthrough.h is what the MPI header says.
 func TestPassthroughArguments(t *testing.T) {
 	arguments := map[string]int{}
 	for _, h := range headers {
@@ -23,7 +23,7 @@ func TestPassthroughArguments(t *testing.T) {
 			arguments[m[1]] = countArguments(m[2])
 		}
 	}
-	def, err := os.ReadFile("passthrough.def")
+	def, err := os.ReadFile("passthrough.h")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,6 +149,7 @@ type composite struct {
 	persistent bool
 	active     bool // persistent: started and not yet completed; others: always
 	restart    func(*composite) int32
+	part       *partitions // of a partitioned one
 
 	parts   [2]*mpitransport.Request // the one that gives the status first
 	result  mpitransport.Status      // when there are no parts
@@ -183,6 +184,9 @@ func (c *composite) done() bool {
 			c.hostErr = c.onHost()
 		}
 	}
+	if c.part != nil && !c.part.underWay() {
+		return false
+	}
 	for _, p := range c.parts {
 		if p != nil && !p.Done() {
 			return false
@@ -208,6 +212,9 @@ func (c *composite) status() mpitransport.Status {
 			st.Err = s.Err
 		}
 	}
+	if c.part != nil {
+		st = c.part.status(st)
+	}
 	return st
 }
 
@@ -220,6 +227,15 @@ func (c *composite) release() {
 		}
 	}
 	c.active = false
+}
+
+// free gives back what a request holds that nobody will use any more.
+func (c *composite) free() {
+	c.release()
+	if p := c.part; p != nil && p.key.rank != mpitransport.ProcNull {
+		p.cm.parts.leave(p.key, p.channel)
+	}
+	composites.put(c.id)
 }
 
 // composites are all composite requests by id, messages all matched messages

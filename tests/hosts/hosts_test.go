@@ -162,6 +162,7 @@ var programs = []program{
 	{name: "progress"},
 	{name: "independent"},
 	{name: "threads"},
+	{name: "partitioned", quick: 2, args: map[job.Mode][]string{job.Emulate: {"unit=100", "often=300"}}},
 	{name: "leak"},
 	{name: "fortran_mpif"},
 	{name: "fortran_mpi"},

@@ -88,6 +88,8 @@ var list = []program{
 	// MPICH alone spins where ranks share processors.
 	{name: "crowd", args: map[mode][]string{native: {"polite=0"}}},
 	{name: "threads"},
+	// MPICH 4.0 crashes on partitioned communication with MPI_PROC_NULL.
+	{name: "partitioned", most: map[mode]int{native: 2}, args: map[mode][]string{native: {"null=0"}, "emulate": {"unit=100", "often=300"}, mode(hosts + "emulate"): {"unit=100", "often=300"}}},
 	{name: "leak"},
 	{name: "abort", exit: 42},
 	{name: "fortran_mpif"},

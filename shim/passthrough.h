@@ -118,9 +118,5 @@ START_BOTH(6, File_iwrite_at_all)
 START_BOTH(5, File_iread_all)
 START_BOTH(5, File_iwrite_all)
 
-// Generalized requests. (Persistent and partitioned ones start by MPI_Start.)
+// Generalized requests. (Persistent ones start by MPI_Start.)
 START(5, Grequest_start)
-
-// Partitioned communication is the host's on every communicator: it matches only
-// itself.
-POLL(3, Parrived)
