@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -93,5 +94,23 @@ func TestClosingLine(t *testing.T) {
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	if got, want := lines[len(lines)-1], "2 passed, 0 failed, 1 skipped"; got != want {
 		t.Errorf("last line %q, want %q", got, want)
+	}
+}
+
+// A fuzz run that only came too late is repeated; one with a finding is not.
+func TestFuzzerLate(t *testing.T) {
+	const late = "fuzz: elapsed: 6s, execs: 49470 (0/sec)\n--- FAIL: FuzzConsumer (6.01s)\n    context deadline exceeded\nFAIL\n"
+	if !fuzzerLate(late) {
+		t.Error("a late end is taken for a finding")
+	}
+	if fuzzerLate("--- FAIL: FuzzConsumer (0.01s)\n    Failing input written to testdata/fuzz/FuzzConsumer/1\n    context deadline exceeded\n") {
+		t.Error("a finding is taken for a late end")
+	}
+	marker := filepath.Join(t.TempDir(), "second")
+	r := &report{}
+	r.commandAgain("late", fuzzerLate, "sh", "-c", "test -e "+marker+" || { touch "+marker+"; echo context deadline exceeded; exit 1; }")
+	r.commandAgain("fails", fuzzerLate, "sh", "-c", "echo context deadline exceeded; exit 1")
+	if r.tests[0].status != passed || r.tests[1].status != failed {
+		t.Errorf("statuses %v, %v", r.tests[0].status, r.tests[1].status)
 	}
 }
