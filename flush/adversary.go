@@ -1,6 +1,12 @@
 package flush
 
-import "runtime"
+import (
+	"runtime"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // The adversary does what caches and write buffers are allowed to do unasked:
 // evict a dirty line early, prefetch a clean one (which from then on is stale),
@@ -11,16 +17,29 @@ func (e *emulator) chance() bool { return e.chaos > 0 && e.rng.IntN(100) < e.cha
 
 // yieldEvery is after how many touched lines a host stands still for the others:
 // odd, and about as many as one step of a protocol touches, so that it happens
-// between any two of its primitives. Hosts in one process otherwise run for
-// milliseconds on end.
+// between any two of its primitives. Hosts otherwise run for milliseconds on end.
 const yieldEvery = 7
+
+// emulators is how many hosts this process plays.
+var emulators atomic.Int32
+
+// standStill lets the other hosts run.
+func standStill() {
+	if emulators.Load() > 1 {
+		runtime.Gosched()
+		return
+	}
+	// They are other processes. Go's scheduler would hand the thread of a C program
+	// to another one and back, for ten times as long as all the rest takes.
+	syscall.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+}
 
 // disturb notes that line is being touched and lets the adversary act.
 func (e *emulator) disturb(line uintptr) {
 	e.recent[e.next%recentLines] = line
 	e.next++
 	if e.chaos > 0 && e.next%yieldEvery == 0 {
-		runtime.Gosched()
+		standStill()
 	}
 	for range maxActs {
 		if !e.chance() {

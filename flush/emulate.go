@@ -84,6 +84,7 @@ func newEmulator(shared []byte, o Options) (*emulator, error) {
 	}
 	e.cache = unsafe.Pointer(unsafe.SliceData(e.private[0]))
 	e.clean = unsafe.Pointer(unsafe.SliceData(e.private[1]))
+	emulators.Add(1)
 	return e, nil
 }
 
@@ -93,6 +94,9 @@ func (e *emulator) close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var errs []error
+	if e.cache != nil && e.private[0] != nil {
+		emulators.Add(-1)
+	}
 	for i, m := range e.private {
 		if m != nil {
 			errs = append(errs, unix.Munmap(m))
