@@ -45,9 +45,16 @@ type dialect struct {
 	name    string
 	hosts   string   // names the hosts, separated by commas
 	perHost []string // one rank per host
-	// export is the arguments that give the ranks variables, NAME=value each.
+	// export is the arguments before the program that give the ranks variables,
+	// NAME=value each.
 	export func(variables []string) []string
+	// protocol is the arguments that make it speak the protocol of MPICH's family,
+	// unless the options or the environment choose one.
+	protocol func(options []string, getenv func(string) string) []string
 }
+
+// noProtocol is for launchers that need not be told.
+func noProtocol([]string, func(string) string) []string { return nil }
 
 var (
 	hydra = dialect{"MPICH", "-hosts", []string{"-ppn", "1"}, func(variables []string) (args []string) {
@@ -56,17 +63,29 @@ var (
 			args = append(args, "-genv", name, value)
 		}
 		return args
-	}}
+	}, noProtocol}
 	orte = dialect{"Open MPI", "--host", []string{"--map-by", "node"}, func(variables []string) (args []string) {
 		for _, v := range variables {
 			args = append(args, "-x", v)
 		}
 		return args
-	}}
+	}, noProtocol}
+	// Not --export: what the environment has already would win, LD_PRELOAD for
+	// example, and a value could have no comma.
 	slurm = dialect{"Slurm", "--nodelist", []string{"--ntasks-per-node=1"}, func(variables []string) []string {
-		return []string{"--export=" + strings.Join(append([]string{"ALL"}, variables...), ",")}
-	}}
+		return append([]string{"env"}, variables...)
+	}, pmi2}
 )
+
+// pmi2 makes srun speak MPICH's protocol. Most clusters have another one as the
+// default, or none, with which each rank is a job of its own, without a word.
+func pmi2(options []string, getenv func(string) string) []string {
+	chosen := func(option string) bool { return option == "--mpi" || strings.HasPrefix(option, "--mpi=") }
+	if getenv("SLURM_MPI_TYPE") != "" || slices.ContainsFunc(options, chosen) {
+		return nil
+	}
+	return []string{"--mpi=pmi2"}
+}
 
 // launcher is a command that starts ranks.
 type launcher struct {
@@ -78,8 +97,8 @@ type launcher struct {
 func inAllocation(getenv func(string) string) bool { return getenv("SLURM_JOB_ID") != "" }
 
 // find finds the launcher. In a Slurm allocation mpiexec comes first, too: it
-// starts its ranks through srun there. srun itself starts a program as many jobs
-// of one rank when the MPI library doesn't speak its protocol, without a word.
+// starts its ranks through srun there, and speaks the protocol of its library in
+// any case. srun does only if its protocol is the right one (pmi2).
 func (f *launcherFlags) find() (launcher, error) {
 	var tried []string
 	look := func(names ...string) (string, bool) {
@@ -140,8 +159,9 @@ func (l launcher) command(f *launcherFlags, variables, program []string) []strin
 	if len(f.hosts) > 0 {
 		argv = append(argv, l.dialect.hosts, strings.Join(f.hosts, ","))
 	}
-	argv = append(argv, l.export(variables)...)
+	argv = append(argv, l.protocol(f.options, os.Getenv)...)
 	argv = append(argv, f.options...)
+	argv = append(argv, l.export(variables)...)
 	return append(argv, program...)
 }
 

@@ -104,15 +104,16 @@ func TestFindLauncher(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
+	t.Setenv("SLURM_MPI_TYPE", "")
 	f := launcherFlags{ranks: 3, hosts: []string{"a", "b"}, options: []string{"-x", "1 2"}}
 	variables := []string{"CMPI_POOL=/p", "LD_PRELOAD=/l.so"}
 	for _, tc := range []struct {
 		dialect dialect
 		want    string
 	}{
-		{hydra, "m -n 3 -hosts a,b -genv CMPI_POOL /p -genv LD_PRELOAD /l.so -x '1 2' prog -v"},
-		{orte, "m -n 3 --host a,b -x CMPI_POOL=/p -x LD_PRELOAD=/l.so -x '1 2' prog -v"},
-		{slurm, "m -n 3 --nodelist a,b --export=ALL,CMPI_POOL=/p,LD_PRELOAD=/l.so -x '1 2' prog -v"},
+		{hydra, "m -n 3 -hosts a,b -x '1 2' -genv CMPI_POOL /p -genv LD_PRELOAD /l.so prog -v"},
+		{orte, "m -n 3 --host a,b -x '1 2' -x CMPI_POOL=/p -x LD_PRELOAD=/l.so prog -v"},
+		{slurm, "m -n 3 --nodelist a,b --mpi=pmi2 -x '1 2' env CMPI_POOL=/p LD_PRELOAD=/l.so prog -v"},
 	} {
 		l := launcher{"m", tc.dialect}
 		if got := shellLine(l.command(&f, variables, []string{"prog", "-v"})); got != tc.want {
@@ -121,5 +122,24 @@ func TestCommandLine(t *testing.T) {
 	}
 	if got := shellLine([]string{"", "it's"}); got != `'' 'it'\''s'` {
 		t.Error(got)
+	}
+}
+
+func TestPMI2(t *testing.T) {
+	for _, tc := range []struct {
+		options []string
+		env     string // SLURM_MPI_TYPE
+		want    bool
+	}{
+		{nil, "", true},
+		{[]string{"--mpirun"}, "", true},
+		{nil, "pmix", false},
+		{[]string{"-N2", "--mpi=pmix"}, "", false},
+		{[]string{"--mpi", "none"}, "", false},
+	} {
+		getenv := func(name string) string { return map[string]string{"SLURM_MPI_TYPE": tc.env}[name] }
+		if got := len(pmi2(tc.options, getenv)) > 0; got != tc.want {
+			t.Errorf("%q, environment %q: %v", tc.options, tc.env, got)
+		}
 	}
 }

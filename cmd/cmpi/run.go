@@ -37,9 +37,9 @@ the ranks, not into the launcher. The exit status is the launcher's, which is th
 program's, and signals reach it.
 
 The launcher is mpiexec.mpich or mpiexec; srun when there is neither inside a Slurm
-allocation, or with --launcher srun. (srun must speak the protocol of the
-program's MPI library: --launcher-arg=--mpi=pmi2, for example.) Further options of
-the launcher are passed on by --launcher-arg, one each.`,
+allocation, or with --launcher srun. srun gets --mpi=pmi2, which MPICH understands,
+unless SLURM_MPI_TYPE or --launcher-arg=--mpi=... says otherwise. Further options
+of the launcher are passed on by --launcher-arg, one each.`,
 		Example: `  cmpi run -n 4 ./program
   cmpi run -n 2 --hosts a,b --set CMPI_POOL=/dev/dax0.0 --summary -- ./program --verbose
   cmpi run -n 2 --launcher-arg=-bind-to --launcher-arg=core ./program`,
@@ -92,9 +92,6 @@ func (f *runFlags) run(cmd *cobra.Command, program []string) error {
 	l, err := f.find()
 	if err != nil {
 		return err
-	}
-	if l.dialect.name == slurm.name && strings.Contains(strings.Join(variables, ""), ",") {
-		return errors.New("srun can't pass on a value with a comma; use --launcher mpiexec")
 	}
 	quiet := false // the program's own line is not for the user
 	if f.summary {
