@@ -15,7 +15,8 @@
 // or device, seen at another path in each host. MPI programs are started by the
 // mpiexec of the lab (Lab.Mpiexec), which runs in the head and reaches the hosts
 // by a launcher script, as it would by ssh. Each host has its own part of the
-// processors if there are enough.
+// processors if there are enough. Slurm takes the place of mpiexec and script
+// when it is asked for (Lab.StartSlurm).
 //
 // The ipc and the pid namespace matter: with network and name alone MPI
 // libraries go on using shared memory between such hosts.

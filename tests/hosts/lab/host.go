@@ -17,14 +17,21 @@ import (
 	"time"
 )
 
-// startHead makes the network namespace in which mpiexec runs.
+// headName is the head's host name, which hosts know.
+const headName = "head"
+
+// startHead makes the network namespace in which mpiexec runs, and a host name
+// for those that tell it to hosts.
 func (l *Lab) startHead(ctx context.Context) error {
 	cmd := exec.Command("sleep", "infinity")
-	p, err := l.start(cmd, syscall.CLONE_NEWNET)
+	p, err := l.start(cmd, syscall.CLONE_NEWNET|syscall.CLONE_NEWUTS)
 	if err != nil {
 		return fmt.Errorf("the head: %w", err)
 	}
 	l.Head = p
+	if err := run(ctx, "", "nsenter", "-t", strconv.Itoa(p.PID), "-u", "--", "hostname", headName); err != nil {
+		return err
+	}
 	if err := os.WriteFile(l.path("head.at"), fmt.Appendf(nil, "%d\n", p.PID), 0o644); err != nil {
 		return err
 	}

@@ -273,6 +273,9 @@ var launchScript string
 //go:embed files/mpiexec.sh
 var mpiexecScript string
 
+//go:embed files/login.sh
+var loginScript string
+
 //go:embed files/finalize.c
 var finalizeSource string
 
@@ -280,7 +283,7 @@ var finalizeSource string
 func (l *Lab) writeTools(ctx context.Context) error {
 	var hosts strings.Builder
 	var names []string
-	fmt.Fprintf(&hosts, "127.0.0.1 localhost\n%s head\n", address(network, headNumber))
+	fmt.Fprintf(&hosts, "127.0.0.1 localhost\n%s %s\n", address(network, headNumber), headName)
 	for _, h := range l.Hosts {
 		fmt.Fprintf(&hosts, "%s %s\n", h.Address, h.Name)
 		names = append(names, h.Name)
@@ -294,6 +297,7 @@ func (l *Lab) writeTools(ctx context.Context) error {
 		{"host.sh", hostScript, 0o755},
 		{"launch", launchScript, 0o755},
 		{"mpiexec", mpiexecScript, 0o755},
+		{"login", loginScript, 0o755},
 		{"finalize.c", finalizeSource, 0o644},
 	} {
 		if err := os.WriteFile(l.path(f.name), []byte(f.text), f.mode); err != nil {

@@ -52,7 +52,7 @@ in them, and switches hosts and networks off. Root is needed.`,
 		SilenceErrors: true, // main prints them
 	}
 	cmd.PersistentFlags().StringVar(&name, "name", "lab", "name of the lab; several can be up at once")
-	cmd.AddCommand(upCommand(), listCommand(), runCommand(), execCommand(), mpiexecCommand(),
+	cmd.AddCommand(upCommand(), listCommand(), runCommand(), execCommand(), mpiexecCommand(), slurmCommand(),
 		hostCommand("kill HOST", "Switch a host off: all its processes end at once", func(_ context.Context, l *lab.Lab, host string) error { return l.Kill(host) }),
 		hostCommand("start HOST", "Start a host that is off, with a new boot id", func(ctx context.Context, l *lab.Lab, host string) error { return l.Restart(ctx, host) }),
 		hostCommand("cut HOST", "Take a host's network down; no connection is closed", func(ctx context.Context, l *lab.Lab, host string) error { return l.Cut(ctx, host) }),

@@ -124,3 +124,33 @@ func mpiexecCommand() *cobra.Command {
 		},
 	}
 }
+
+func slurmCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "slurm -- COMMAND [ARGUMENT...]",
+		Short: "Run a command on the login node of a Slurm cluster of the hosts",
+		Long: `Runs a command where srun, salloc and sbatch have the lab's hosts as their nodes:
+
+    lab slurm -- srun -N 2 -n 4 --mpi=pmi2 ./program
+
+The first one starts Slurm, which ends with the lab. Tasks get CMPI_POOL from the cluster.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := open()
+			if err != nil {
+				return err
+			}
+			if !l.HasSlurm() {
+				if err := l.StartSlurm(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			c := exec.CommandContext(cmd.Context(), l.Login(), args...)
+			c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+			// srun ends its tasks when it is asked to, not when it is killed.
+			c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+			c.WaitDelay = 5 * time.Second
+			return c.Run()
+		},
+	}
+}
