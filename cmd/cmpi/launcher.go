@@ -73,7 +73,7 @@ var (
 	// Not --export: what the environment has already would win, LD_PRELOAD for
 	// example, and a value could have no comma.
 	slurm = dialect{"Slurm", "--nodelist", []string{"--ntasks-per-node=1"}, func(variables []string) []string {
-		return append([]string{"env"}, variables...)
+		return append([]string{"/usr/bin/env"}, variables...) // there may be no PATH
 	}, pmi2}
 )
 

@@ -113,7 +113,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{hydra, "m -n 3 -hosts a,b -x '1 2' -genv CMPI_POOL /p -genv LD_PRELOAD /l.so prog -v"},
 		{orte, "m -n 3 --host a,b -x '1 2' -x CMPI_POOL=/p -x LD_PRELOAD=/l.so prog -v"},
-		{slurm, "m -n 3 --nodelist a,b --mpi=pmi2 -x '1 2' env CMPI_POOL=/p LD_PRELOAD=/l.so prog -v"},
+		{slurm, "m -n 3 --nodelist a,b --mpi=pmi2 -x '1 2' /usr/bin/env CMPI_POOL=/p LD_PRELOAD=/l.so prog -v"},
 	} {
 		l := launcher{"m", tc.dialect}
 		if got := shellLine(l.command(&f, variables, []string{"prog", "-v"})); got != tc.want {

@@ -51,7 +51,7 @@ of the launcher are passed on by --launcher-arg, one each.`,
 	fs := cmd.Flags()
 	fs.IntVarP(&f.ranks, "np", "n", 0, "number of ranks (default 2; in a Slurm allocation what the launcher takes)")
 	fs.StringArrayVar(&f.set, "set", nil, "a setting, as CMPI_COHERENCE=flush (cmpi info lists them)")
-	fs.BoolVar(&f.summary, "summary", false, "say at the end, in one line on stderr, how it went and what carried the messages")
+	fs.BoolVar(&f.summary, "summary", false, "say at the end, in one line on stderr, how it went and what carried the messages; with --set CMPI_STATS=1 how many, too")
 	fs.BoolVar(&f.asJSON, "json", false, "with --summary: print it as JSON, in one line")
 	fs.BoolVar(&f.dry, "dry-run", false, "print the launcher's command line instead of running it")
 	fs.SetInterspersed(false) // what follows the program is the program's

@@ -104,6 +104,8 @@ func TestRunSummary(t *testing.T) {
 		{"carried", sayCarried, "0", runSummary{Carried: true, Ranks: 2, Mode: "flush", Pool: "/dev/shm/x (y)", PoolMiB: 64}, ""},
 		{"line asked for", sayCarried, "1", runSummary{Carried: true, Ranks: 2, Mode: "flush", Pool: "/dev/shm/x (y)", PoolMiB: 64},
 			"cmpi: 2 ranks over /dev/shm/x (y) (64 MiB), flush mode\n"},
+		{"counted", sayCarried + `; echo "cmpi: 2 ranks: 1.2k messages, 3.0 MiB (eager 1.2k); 0 unexpected" >&2`, "0",
+			runSummary{Carried: true, Ranks: 2, Mode: "flush", Pool: "/dev/shm/x (y)", PoolMiB: 64, Counted: "1.2k messages, 3.0 MiB (eager 1.2k); 0 unexpected"}, ""},
 		{"alone", `echo "cmpi: no pool; make one; running on the host MPI alone" >&2`, "0", runSummary{NotReason: "no pool; make one"},
 			"cmpi: no pool; make one; running on the host MPI alone\n"},
 		{"other words", `printf 'c\ncmp\ncmpi: else\nprompt? ' >&2`, "0", runSummary{}, "c\ncmp\ncmpi: else\nprompt? "},
@@ -127,7 +129,7 @@ func TestRunSummary(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Carried != tc.want.Carried || got.Ranks != tc.want.Ranks || got.Mode != tc.want.Mode || got.Pool != tc.want.Pool ||
-				got.PoolMiB != tc.want.PoolMiB || got.NotReason != tc.want.NotReason || got.Launcher != mpiexec || len(got.Program) != 3 {
+				got.PoolMiB != tc.want.PoolMiB || got.NotReason != tc.want.NotReason || got.Counted != tc.want.Counted || got.Launcher != mpiexec || len(got.Program) != 3 {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -216,6 +218,7 @@ int main(int argc, char **argv) { MPI_Init(&argc, &argv); MPI_Finalize(); return
 	}{
 		{"CMPI_COHERENCE=flush", "MiB), flush mode"},
 		{"CMPI_POOL=" + filepath.Join(dir, "p.c"), "not carried: pool " + filepath.Join(dir, "p.c") + ": not a cMPI pool"},
+		{"CMPI_STATS=1", "MiB), coherent mode; 0 messages, 0 B; 0 unexpected\n"},
 		{"CMPI_DISABLE=1", "not carried: the ranks did not say why"},
 	} {
 		cmd, _, stderr := command("run", "-n", "2", "--lib", library, "--summary", "--set", tc.set, filepath.Join(dir, "p"))

@@ -31,27 +31,35 @@ type runSummary struct {
 	Mode      string   `json:"mode,omitempty"`
 	Pool      string   `json:"pool,omitempty"`
 	PoolMiB   int64    `json:"pool_mib,omitempty"`
+	Counted   string   `json:"counted,omitempty"` // with CMPI_STATS=1, in words
 	NotReason string   `json:"not_carried_because,omitempty"`
 }
 
 // Lines of the library's rank 0, as package shim writes them.
 var (
 	carriedLine = regexp.MustCompile(`^cmpi: (\d+) ranks over (.*) \((\d+) MiB\), (\w+) mode$`)
+	countedLine = regexp.MustCompile(`^cmpi: \d+ ranks: (\S+ messages, .*)$`)
 	aloneLine   = regexp.MustCompile(`^cmpi: (.*); (?:running on the host MPI alone|stopping because CMPI_REQUIRE=1)$`)
 )
 
-// take learns from a line of the ranks' standard error; it says whether the line
-// is the one that only we asked for.
-func (s *runSummary) take(line string) (ours bool) {
+// take learns from a line of the ranks' standard error; it says whether the user
+// is not to see it: the summary repeats what was counted, and what is used if only
+// we asked for that (quiet). Of several jobs it tells about the first.
+func (s *runSummary) take(line string, quiet bool) (drop bool) {
 	if s.Carried {
-		return false
+		m := countedLine.FindStringSubmatch(line)
+		if m == nil || s.Counted != "" {
+			return false
+		}
+		s.Counted = m[1]
+		return true
 	}
 	if m := carriedLine.FindStringSubmatch(line); m != nil {
 		s.Carried = true
 		s.Ranks, _ = strconv.Atoi(m[1]) // digits
 		s.Pool, s.Mode = m[2], m[4]
 		s.PoolMiB, _ = strconv.ParseInt(m[3], 10, 64)
-		return true
+		return quiet
 	}
 	if m := aloneLine.FindStringSubmatch(line); m != nil {
 		s.NotReason = m[1]
@@ -76,6 +84,9 @@ func (s *runSummary) write(w io.Writer, asJSON bool) error {
 	switch {
 	case s.Carried:
 		what = fmt.Sprintf("%d ranks over %s (%d MiB), %s mode", s.Ranks, s.Pool, s.PoolMiB, s.Mode)
+		if s.Counted != "" {
+			what += "; " + s.Counted
+		}
 	case s.NotReason != "":
 		what = "not carried: " + s.NotReason
 	}
@@ -84,7 +95,7 @@ func (s *runSummary) write(w io.Writer, asJSON bool) error {
 }
 
 // summarize runs a launcher and watches how it goes. Its standard error passes
-// through, but for the line that says what is used if quiet is set.
+// through, but for what the summary says.
 func summarize(argv []string, stderr io.Writer, quiet bool) (*runSummary, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
@@ -135,7 +146,7 @@ func (s *runSummary) filter(w io.Writer, from io.Reader, quiet bool) {
 		chunk, _ := r.Peek(r.Buffered())
 		if atStart && strings.HasPrefix(ours, string(chunk[:min(len(chunk), len(ours))])) {
 			line, _ := r.ReadString('\n') // the last one may have no end
-			if !s.take(strings.TrimSuffix(line, "\n")) || !quiet {
+			if !s.take(strings.TrimSuffix(line, "\n"), quiet) {
 				_, _ = io.WriteString(w, line) // nobody to tell when stderr is gone
 			}
 			continue

@@ -32,6 +32,8 @@ func TestSlurm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// srun and salloc are --quiet: they may have to wait until Slurm has cleared
+	// away the job before, and say so.
 	const ranks = 4
 	j := job.Job{Ranks: ranks, Mode: job.Flush}
 	settings := []string{"CMPI_VERBOSE=1", "CMPI_REQUIRE=1"}
@@ -46,12 +48,12 @@ func TestSlurm(t *testing.T) {
 		programs []string
 		ours     bool // needs the command cmpi
 	}{
-		{"srun", join([]string{"srun", "--mpi=pmi2", "-N", "2", "-n", strconv.Itoa(ranks)}, env), names, false},
-		{"srun in an allocation", join(alloc, []string{"srun", "--mpi=pmi2"}, env), names[:1], false},
+		{"srun", join([]string{"srun", "--quiet", "--mpi=pmi2", "-N", "2", "-n", strconv.Itoa(ranks)}, env), names, false},
+		{"srun in an allocation", join(alloc, []string{"srun", "--quiet", "--mpi=pmi2"}, env), names[:1], false},
 		{"hydra", join(alloc, []string{"mpiexec.mpich"}, env), names, false},
 		{"hydra, named", join(alloc, []string{"mpiexec.mpich", "-bootstrap", "slurm", "-n", strconv.Itoa(ranks)}, env), names[:1], false},
 		{"cmpi run", join(alloc, cmpi), names[:1], true},
-		{"cmpi run by srun", join(cmpi, []string{"--launcher", "srun", "-n", strconv.Itoa(ranks), "--hosts", "h1,h2"}), names[:1], true},
+		{"cmpi run by srun", join(cmpi, []string{"--launcher", "srun", "--launcher-arg=--quiet", "-n", strconv.Itoa(ranks), "--hosts", "h1,h2"}), names[:1], true},
 	} {
 		for _, name := range tc.programs {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {
@@ -76,7 +78,7 @@ func TestSlurm(t *testing.T) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("cc: %v\n%s", err, out)
 		}
-		r := login(t, l, []string{"srun", "-N", "2", "-n", strconv.Itoa(ranks), "sh", "-c",
+		r := login(t, l, []string{"srun", "--quiet", "-N", "2", "-n", strconv.Itoa(ranks), "sh", "-c",
 			"CMPI_RANK=$SLURM_PROCID CMPI_SIZE=$SLURM_NTASKS CMPI_JOB=$SLURM_JOB_ID.$SLURM_STEP_ID exec " + program}, "CMPI_COHERENCE=flush")
 		if !r.OK() || r.Stdout != "4 ranks, 1000 rounds: token 4000, want 4000\n" || r.Stderr != "" {
 			t.Errorf("%v", r)
@@ -86,7 +88,7 @@ func TestSlurm(t *testing.T) {
 
 	// What cmpi run gives srun wins over what the environment has.
 	t.Run("settings", func(t *testing.T) {
-		r := login(t, l, join(cmpi, []string{"--launcher", "srun", "-n", "1", "--set", "CMPI_SEED=7", "--set", "CMPI_JOB=a,b",
+		r := login(t, l, join(cmpi, []string{"--launcher", "srun", "--launcher-arg=--quiet", "-n", "1", "--set", "CMPI_SEED=7", "--set", "CMPI_JOB=a,b",
 			"sh", "-c", "echo $CMPI_SEED $CMPI_JOB $LD_PRELOAD"}), "LD_PRELOAD="+l.FinalizeFix(), "CMPI_SEED=6")
 		if want := "7 a,b " + l.FinalizeFix() + ":" + library + "\n"; !r.OK() || r.Stdout != want {
 			t.Errorf("%v, want %s", r, want)
