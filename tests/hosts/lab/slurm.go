@@ -47,7 +47,7 @@ func (l *Lab) StartSlurm(ctx context.Context) error {
 		return fmt.Errorf("lab %s has Slurm already", l.Name)
 	}
 	if err := l.writeSlurm(); err != nil {
-		return fmt.Errorf("Slurm: %w", err)
+		return fmt.Errorf("starting Slurm: %w", err)
 	}
 	err := l.startSlurm(ctx)
 	if err == nil {
@@ -55,7 +55,7 @@ func (l *Lab) StartSlurm(ctx context.Context) error {
 	}
 	if err != nil {
 		// The next call, or Down, finds no half of it.
-		return errors.Join(fmt.Errorf("Slurm: %w; %s", err, l.slurmComplaints()), os.Remove(l.path(slurmConfig)))
+		return errors.Join(fmt.Errorf("starting Slurm: %w; %s", err, l.slurmComplaints()), os.Remove(l.path(slurmConfig)))
 	}
 	return nil
 }
