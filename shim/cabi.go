@@ -108,7 +108,7 @@ func checkPlain(s settings.Settings) C.int {
 	return C.CMPI_OK
 }
 
-// plainCoherence is the mode: ranks of a file share a kernel, those of a device
+// plainCoherence is the mode: ranks of a file mostly share a kernel, those of a device
 // perhaps not, and there is nobody to ask before the pool is open.
 func plainCoherence(s settings.Settings) (flush.Mode, error) {
 	if s.Coherence != settings.CoherenceAuto {
@@ -118,6 +118,17 @@ func plainCoherence(s settings.Settings) (flush.Mode, error) {
 		return flush.Flush, nil
 	}
 	return flush.Coherent, nil
+}
+
+var errSeveralHosts = errors.New("the pool is a file and the ranks are on several hosts; set CMPI_COHERENCE=flush, or CMPI_COHERENCE=coherent if their caches are coherent with each other")
+
+func severalHosts(e *mpitransport.Endpoint) bool {
+	for r := range e.Size() {
+		if e.Domain(int32(r)) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func joinPlain(s settings.Settings) C.int {
@@ -149,6 +160,12 @@ func joinPlain(s settings.Settings) C.int {
 			return failed(C.CMPI_ERR_TIMEOUT, "%v; start all %d ranks with the same pool and job name", err, s.Size)
 		}
 		return failed(C.CMPI_ERR_POOL, "%v", err)
+	}
+	if s.Coherence == settings.CoherenceAuto && mode == flush.Coherent && severalHosts(e) {
+		err := e.Finalize() // all ranks end here
+		stopCounting()
+		closePool()
+		return failed(C.CMPI_ERR_SETTING, "%v", errors.Join(errSeveralHosts, err))
 	}
 	endpoint = e
 	all := make([]int32, s.Size)

@@ -237,7 +237,13 @@ func TestExampleRing(t *testing.T) {
 			}
 		})
 	}
-	r := run(t, []string{"CMPI_SIZE=3", "CMPI_RANK=3"}, program)
+	// A file whose ranks turn out to be on two hosts isn't taken for coherent memory.
+	r := run(t, []string{"CMPI_SIZE=2", "CMPI_POOL=" + filepath.Join(dir, "hosts"), "CMPI_POOL_SIZE=64M"}, "sh", "-c",
+		`CMPI_HOST=a CMPI_RANK=0 "$1" & a=$!; CMPI_HOST=b CMPI_RANK=1 "$1"; b=$?; wait $a && test $b = 0`, "sh", program)
+	if strings.Count(r.stderr, "CMPI_COHERENCE=flush") != 2 || r.status == 0 || r.stdout != "" {
+		t.Errorf("%+v", r)
+	}
+	r = run(t, []string{"CMPI_SIZE=3", "CMPI_RANK=3"}, program)
 	if !strings.Contains(r.stderr, "CMPI_RANK=3 is not below CMPI_SIZE=3") || r.status == 0 {
 		t.Errorf("%+v", r)
 	}
