@@ -9,14 +9,15 @@
  *
  * A rank that fails says seed=S: rounds=1 seed=S repeats that round.
  *
- * bytes: of the largest message; volume: that a rank sends in a round's random
+ * rest: ms between the end of a round and what is said of it, in which the library
+ * gives back what it no longer needs; bytes: of the largest message; volume: that a rank sends in a round's random
  * messages at most; rounds; leak: KiB that each rank loses in every round, to see
  * that it is noticed; seed. */
 #include <malloc.h>
 
 #include "../../programs/src/common.h"
 
-enum { REST = 5000 }; /* µs between two looks for the next command */
+enum { NAP = 5000 }; /* µs between two looks for a message of ranks at rest */
 
 static uint64_t common; /* generator that is the same on all ranks */
 static uint64_t own;    /* this rank's generator */
@@ -637,8 +638,16 @@ static void make_round(void) {
     }
 }
 
-/* Whether there is to be another round after so many: rank 0 asks. The others
- * wait without taking the processors from those who work. */
+/* Waits for so many ms, without taking the processors from those who work. The
+ * library gets its turn now and then. */
+static void rest(long ms) {
+    int flag;
+    for (double end = now() + 1e-3 * (double)ms; now() < end; usleep(NAP)) {
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Whether there is to be another round after so many: rank 0 asks. */
 static int another(long rounds) {
     int go = 0, done = 0;
     MPI_Request request;
@@ -658,7 +667,7 @@ static int another(long rounds) {
         if (done) {
             return go;
         }
-        usleep(REST);
+        usleep(NAP);
     }
 }
 
@@ -680,7 +689,7 @@ int main(int argc, char **argv) {
        rank holds between rounds is not the C library's. */
     mallopt(M_MMAP_THRESHOLD, 64 << 10);
     start(argc, argv, "soak", 2);
-    long rounds = option("rounds", 0), leak = option("leak", 0);
+    long rounds = option("rounds", 0), leak = option("leak", 0), pause = option("rest", 0);
     uint64_t first = seed;
     most = (size_t)option("bytes", 4 << 20);
     volume = (size_t)option("volume", 8 << 20);
@@ -698,8 +707,9 @@ int main(int argc, char **argv) {
         if (leak > 0) {
             memset(need((size_t)leak << 10), 1, (size_t)leak << 10);
         }
-        MPI_Barrier(MPI_COMM_WORLD);
+        rest(pause);
         malloc_trim(0);
+        MPI_Barrier(MPI_COMM_WORLD);
         if (rounds > 0 ? round + 1 >= rounds : !another(round + 1)) {
             break;
         }
