@@ -150,12 +150,10 @@ func run(ctx context.Context, c config) (err error) {
 	if err := s.soak(ctx); err != nil {
 		return err
 	}
-	if err := s.end(); err != nil {
-		return err
-	}
+	ended := s.end()
 	s.record.Verdict = judge(s.record.Samples, c.For)
 	show(os.Stdout, s)
-	return failures(s.record.Verdict)
+	return errors.Join(ended, failures(s.record.Verdict))
 }
 
 // prepare finds what is needed, and builds the long job's program.
@@ -202,10 +200,10 @@ func (s *soak) learnJob(ctx context.Context) error {
 	return nil
 }
 
-// soak runs short jobs until the time is over.
+// soak runs short jobs until the time is over, and there is enough to judge.
 func (s *soak) soak(ctx context.Context) error {
 	due := s.started
-	for i := uint64(0); time.Since(s.started) < s.For; i++ {
+	for i := uint64(0); time.Since(s.started) < s.For || len(s.record.Samples) < leastSamples; i++ {
 		if err := s.beside(ctx, rand.New(rand.NewPCG(s.Seed+i, 0))); err != nil {
 			return fmt.Errorf("short job %d (-seed %d begins with it): %w", i, s.Seed+i, err)
 		}

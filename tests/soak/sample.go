@@ -24,7 +24,7 @@ type sample struct {
 	Self    process   `json:"self"`  // this program, which opens the pool again and again
 	Pool    pool      `json:"pool"`
 	Shm     []string  `json:"shm"` // of our names in /dev/shm, in use by nobody
-	Tmp     []string  `json:"tmp"` // in the jobs' folder for temporary files, and of our names in /tmp
+	Tmp     []string  `json:"tmp"` // in the jobs' folder for temporary files
 }
 
 // process is what one process has at one moment, or least over some.
@@ -124,14 +124,13 @@ type files struct {
 
 // Names of files in /dev/shm that the library makes, and that MPICH and UCX do.
 var (
-	ourNames   = []string{"/dev/shm/cmpi*"}
-	tmpNames   = []string{"/tmp/cmpi*"}
+	ourNames   = []string{fmt.Sprintf("/dev/shm/cmpi-%d-*", os.Getuid())}
 	otherNames = []string{"/dev/shm/mpich_shar_tmp*", "/dev/shm/ucx_shm_posix_*"}
 )
 
 func newFiles(pool, tmp string) files {
 	f := files{pool, tmp, map[string]bool{}}
-	for _, names := range [][]string{ourNames, tmpNames, otherNames} {
+	for _, names := range [][]string{ourNames, otherNames} {
 		for _, path := range list(names) {
 			f.before[path] = true
 		}
@@ -150,9 +149,8 @@ func list(patterns []string) (paths []string) {
 // left lists what was not there at the start and is in nobody's use: of our names
 // in /dev/shm, and temporary files. Jobs of others may run on this machine.
 func (f *files) left() (shm, tmp []string) {
-	shm = f.idle(ourNames)
 	tmp, _ = filepath.Glob(f.tmp + "/*")
-	return shm, append(tmp, f.idle(tmpNames)...)
+	return f.idle(ourNames), tmp
 }
 
 // tidy removes what MPICH and UCX leave in memory when a job is killed, which
