@@ -29,9 +29,9 @@ func Clear(pool string, hosts []string, stays func(arena.Info) bool, limit time.
 		}
 		defer a.Close()
 		open = append(open, a)
-		if err := heal(a); err != nil {
-			return err
-		}
+	}
+	if err := heal(open); err != nil {
+		return err
 	}
 	left, err := collect(open, stays, limit)
 	if err != nil {
@@ -50,10 +50,10 @@ func Clear(pool string, hosts []string, stays func(arena.Info) bool, limit time.
 	return nil
 }
 
-// heal looks at the pool as it was left, and ends what processes of the host
+// heal looks at the pool as it was left, and ends what processes of the hosts
 // began before they died.
-func heal(a *arena.Arena) error {
-	report, err := a.Inspect()
+func heal(open []*arena.Arena) error {
+	report, err := open[0].Inspect()
 	if err != nil {
 		return err
 	}
@@ -65,12 +65,17 @@ func heal(a *arena.Arena) error {
 			return fmt.Errorf("the pool is not sound: %s: %s", f.Part, f.Text)
 		}
 	}
-	// Processes of several hosts may have died on their way into the pool lock. In
-	// a job the first ranks of the hosts heal at one time.
-	if err := a.Heal(); err != nil && !errors.Is(err, arena.ErrLockTimeout) {
-		return err
+	// All hosts at one time, as each has processes of its own that do it: one with a
+	// process that waits for the pool lock waits here, too, until the host of the dead
+	// holder has been healed.
+	healed := make(chan error)
+	for _, a := range open {
+		go func() { healed <- a.Heal() }()
 	}
-	return nil
+	for range open {
+		err = errors.Join(err, <-healed)
+	}
+	return err
 }
 
 // collect frees garbage until only what stays is there, and gives what else is

@@ -39,7 +39,7 @@ const (
 
 	// A job that is killed while it starts may leave a file of each of its two hosts in
 	// /dev/shm, which the next job there takes away.
-	moreFiles = 2
+	mostFiles = 2
 
 	// In a run that is shorter than settled the first fifth is too short for the
 	// memory of a process.
@@ -68,7 +68,7 @@ const (
 	pooled          // poolGrowth
 	objects         // moreObjects
 	threads         // moreThreads
-	leftovers       // moreFiles
+	leftovers       // mostFiles in all
 	hosts           // knownHosts in all
 )
 
@@ -80,7 +80,7 @@ func (s slack) most(first float64, length time.Duration) float64 {
 	case s == hosts:
 		return knownHosts
 	case s == leftovers:
-		return first + moreFiles
+		return mostFiles
 	case s == objects:
 		return first + moreObjects
 	case s != none && length < settled:
@@ -166,8 +166,8 @@ func show(w io.Writer, s *soak) {
 	last := &s.record.Samples[len(s.record.Samples)-1]
 	m, k := s.counts.Modes, s.counts.Killed
 	fmt.Fprintf(w, "\n%.0f s: %d rounds of the long job; %d short jobs: %d coherent, %d flush, %d emulate, killed %d ranks, %d hosts, %d launchers;"+
-		" all had ended %.1f s after a kill\n\n", last.Seconds, last.Rounds, s.counts.Jobs,
-		m["coherent"], m["flush"], m["emulate"], k["rank"], k["host"], k["launcher"], s.counts.Slowest.Seconds())
+		" all had ended %.1f s after a kill, and were cleared up after in %.1f s\n\n", last.Seconds, last.Rounds, s.counts.Jobs,
+		m["coherent"], m["flush"], m["emulate"], k["rank"], k["host"], k["launcher"], s.counts.Slowest.Seconds(), s.counts.Looking.Seconds())
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "median of\t2nd fifth\tlast fifth\tat most\t\t")
 	for _, f := range s.record.Verdict {

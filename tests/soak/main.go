@@ -17,10 +17,10 @@
 //
 // About every ten seconds, when no short job is there and the long job rests
 // between two rounds, its memory, threads and open files are looked up, what the
-// pool holds, and files that are left in /dev/shm and /tmp. In the end the median
-// of the last fifth of the time is compared with that of the second fifth; the
-// first is for warming up. Memory may grow by a little, open files and hosts not at
-// all.
+// pool holds, and what is left in /dev/shm and of temporary files. In the end the
+// median of the last fifth of the samples is compared with that of the second
+// fifth; the first is for warming up. Memory may grow by a little (judge.go says
+// how much and why), open files not at all.
 //
 // Fails with the seed of the job. Root is not needed.
 package main
@@ -108,6 +108,7 @@ type counts struct {
 	Killed  map[string]int `json:"killed"` // by victim
 	Modes   map[string]int `json:"modes"`
 	Slowest time.Duration  `json:"slowest_end"` // the longest that a job took to end after a kill, ns
+	Looking time.Duration  `json:"looking"`     // the longest that clearing up after a job took, ns
 }
 
 // record is the file for programs.
@@ -228,16 +229,21 @@ func (s *soak) beside(ctx context.Context, r *rand.Rand) error {
 	if err := s.runShort(j); err != nil {
 		return fmt.Errorf("%v: %w", j, err)
 	}
+	start := time.Now()
 	if err := remains.Clear(s.Pool, hostNames, s.stays, endLimit); err != nil {
 		return fmt.Errorf("after %v: %w", j, err)
 	}
+	s.counts.Looking = max(s.counts.Looking, time.Since(start))
 	if err := s.by.Look(); err != nil {
 		return fmt.Errorf("after %v: %w", j, err)
 	}
 	if j.victim != "" {
 		s.files.tidy()
 	}
-	return s.long.failed()
+	if err := s.long.failed(); err != nil {
+		return fmt.Errorf("with %v: %w", j, err)
+	}
+	return nil
 }
 
 // stays says whether an object is there when no short job is.

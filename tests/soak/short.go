@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -53,7 +55,7 @@ type short struct {
 	program []string
 	mode    string
 	ranks   [2]int        // on each host; all on one host if the second has none
-	victim  string        // "": nobody is killed
+	victim  string        // "": nobody is killed; "rank", "host", "launcher"
 	after   time.Duration // of the kill
 	which   int           // of the ranks
 }
@@ -146,7 +148,9 @@ func (j *short) kill(launcher int) (killed bool) {
 	case "launcher":
 		victims = []int{launcher}
 	case "host":
-		victims = victims[len(victims)/2:]
+		if j.ranks[1] > 0 {
+			victims = slices.DeleteFunc(victims, func(pid int) bool { return !on(pid, hostNames[1]) })
+		}
 	default:
 		if len(victims) > 0 {
 			victims = victims[j.which%len(victims):][:1]
@@ -156,4 +160,10 @@ func (j *short) kill(launcher int) (killed bool) {
 		killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
 	}
 	return killed
+}
+
+// on says whether a process belongs to the named host.
+func on(pid int, host string) bool {
+	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return slices.Contains(strings.Split(string(environ), "\x00"), "CMPI_HOST="+host)
 }
