@@ -16,7 +16,7 @@ func TestSoak(t *testing.T) {
 	}
 	t.Chdir("../..")
 	c := config{
-		For: 12 * time.Second, Every: time.Second, Rest: 300 * time.Millisecond, Seed: 20261121, Stats: true,
+		For: 10 * time.Second, Every: time.Second, Rest: 300 * time.Millisecond, Seed: 20261121, Stats: true,
 		Pool: fmt.Sprintf("/dev/shm/soak-%d", os.Getpid()), Library: "build/out/libcmpi.so", Programs: "build/out/programs",
 	}
 	if _, err := os.Stat(c.Library); err != nil {
