@@ -13,8 +13,8 @@ import (
 // finding is what became of one quantity.
 type finding struct {
 	What  string  `json:"what"`
-	First float64 `json:"first"` // median of the second fifth of the time
-	Last  float64 `json:"last"`  // median of the last fifth
+	First float64 `json:"first"` // lower quartile of the second fifth of the samples
+	Last  float64 `json:"last"`  // lower quartile of the last fifth
 	Most  float64 `json:"most"`  // that Last may be
 	OK    bool    `json:"ok"`
 	bytes bool
@@ -116,13 +116,14 @@ func quantities(ranks int) (list []quantity) {
 // leastSamples are two in each fifth of the time.
 const leastSamples = 10
 
-// judge compares medians of the second and the last fifth of a run's samples, at
-// least leastSamples.
+// judge compares the second and the last fifth of a run's samples, at least
+// leastSamples, by their lower quartiles: what grows raises all quantiles, and the
+// low ones of memory that is collected now and then wander least.
 func judge(samples []sample, length time.Duration) (list []finding) {
 	n := len(samples)
 	for _, q := range quantities(len(samples[0].Ranks)) {
 		f := finding{What: q.what, bytes: q.bytes}
-		f.First, f.Last = median(samples[n/5:2*n/5], q.of), median(samples[n-n/5:], q.of)
+		f.First, f.Last = quartile(samples[n/5:2*n/5], q.of), quartile(samples[n-n/5:], q.of)
 		f.Most = q.slack.most(f.First, length)
 		f.OK = f.Last <= f.Most
 		list = append(list, f)
@@ -130,14 +131,14 @@ func judge(samples []sample, length time.Duration) (list []finding) {
 	return list
 }
 
-func median(samples []sample, of func(*sample) float64) float64 {
+// quartile is a value that a quarter of the samples is below.
+func quartile(samples []sample, of func(*sample) float64) float64 {
 	var values []float64
 	for i := range samples {
 		values = append(values, of(&samples[i]))
 	}
 	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return values[len(values)/4]
 }
 
 // failures are the findings that are not as they should be, as an error.
@@ -162,15 +163,15 @@ func (f *finding) number(x float64) string {
 }
 
 // show prints the end of a run for people.
-func show(w io.Writer, s *soak) {
-	last := &s.record.Samples[len(s.record.Samples)-1]
-	m, k := s.counts.Modes, s.counts.Killed
+func (r *record) show(w io.Writer) {
+	last := &r.Samples[len(r.Samples)-1]
+	m, k := r.Counts.Modes, r.Counts.Killed
 	fmt.Fprintf(w, "\n%.0f s: %d rounds of the long job; %d short jobs: %d coherent, %d flush, %d emulate, killed %d ranks, %d hosts, %d launchers;"+
-		" all had ended %.1f s after a kill, and were cleared up after in %.1f s\n\n", last.Seconds, last.Rounds, s.counts.Jobs,
-		m["coherent"], m["flush"], m["emulate"], k["rank"], k["host"], k["launcher"], s.counts.Slowest.Seconds(), s.counts.Looking.Seconds())
+		" all had ended %.1f s after a kill, and were cleared up after in %.1f s\n\n", last.Seconds, last.Rounds, r.Counts.Jobs,
+		m["coherent"], m["flush"], m["emulate"], k["rank"], k["host"], k["launcher"], r.Counts.Slowest.Seconds(), r.Counts.Looking.Seconds())
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "median of\t2nd fifth\tlast fifth\tat most\t\t")
-	for _, f := range s.record.Verdict {
+	fmt.Fprintln(tw, "lower quartile of\t2nd fifth\tlast fifth\tat most\t\t")
+	for _, f := range r.Verdict {
 		verdict := "ok"
 		if !f.OK {
 			verdict = "GROWN"

@@ -2,6 +2,7 @@
 // are killed, and sees that nothing fails, grows or stays behind:
 //
 //	go run ./tests/soak [-for 30m] [-seed N] [-json FILE]
+//	go run ./tests/soak -judge FILE # what -json has written
 //
 // One long job of four ranks, as two hosts in mode flush, makes rounds of
 // everything that the library carries and verifies every byte (src/soak.c). Beside
@@ -18,9 +19,9 @@
 // About every ten seconds, when no short job is there and the long job rests
 // between two rounds, its memory, threads and open files are looked up, what the
 // pool holds, and what is left in /dev/shm and of temporary files. In the end the
-// median of the last fifth of the samples is compared with that of the second
-// fifth; the first is for warming up. Memory may grow by a little (judge.go says
-// how much and why), open files not at all.
+// last fifth of the samples is compared with the second one; the first is for
+// warming up. Memory may grow by a little (judge.go says how much and why), open
+// files not at all.
 //
 // Fails with the seed of the job. Root is not needed.
 package main
@@ -70,16 +71,22 @@ func main() {
 	flag.StringVar(&c.JSON, "json", "", "write all samples and the verdict to this file")
 	flag.IntVar(&c.Leak, "leak", 0, "KiB that each rank of the long job loses in every round, to see that it is noticed")
 	flag.BoolVar(&c.Stats, "stats", false, "count the long job's messages by protocol (CMPI_STATS=1)")
+	again := flag.String("judge", "", "run nothing, judge the samples in this file")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "soak: %q is no option\n", flag.Arg(0))
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, c)
+	var err error
+	if *again != "" {
+		err = judgeAgain(*again)
+	} else if err = run(ctx, c); err != nil {
+		err = fmt.Errorf("%w (-seed %d)", err, c.Seed)
+	}
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "soak: %v (-seed %d)\n", err, c.Seed)
+		fmt.Fprintf(os.Stderr, "soak: %v\n", err)
 		fmt.Println("0 passed, 1 failed")
 		os.Exit(1)
 	}
@@ -118,7 +125,7 @@ type record struct {
 	Counts  *counts       `json:"counts"`
 	Samples []sample      `json:"samples"`
 	Verdict []finding     `json:"verdict"`
-	Error   string        `json:"error,omitempty"`
+	Error   string        `json:"error,omitempty"` // of the run; the verdict speaks for itself
 }
 
 func run(ctx context.Context, c config) (err error) {
@@ -130,7 +137,7 @@ func run(ctx context.Context, c config) (err error) {
 	defer os.Remove(s.Pool)
 	s.record = record{Seed: c.Seed, For: c.For, Counts: &s.counts}
 	if c.JSON != "" {
-		defer func() { err = errors.Join(err, s.write(err)) }()
+		defer func() { err = errors.Join(err, s.write()) }()
 	}
 	fmt.Printf("seed %d, %v\n", c.Seed, c.For)
 	os.Remove(s.Pool)
@@ -149,11 +156,15 @@ func run(ctx context.Context, c config) (err error) {
 	}
 	s.started = time.Now()
 	if err := s.soak(ctx); err != nil {
+		s.record.Error = err.Error()
 		return err
 	}
 	ended := s.end()
+	if ended != nil {
+		s.record.Error = ended.Error()
+	}
 	s.record.Verdict = judge(s.record.Samples, c.For)
-	show(os.Stdout, s)
+	s.record.show(os.Stdout)
 	return errors.Join(ended, failures(s.record.Verdict))
 }
 
@@ -292,11 +303,29 @@ func (s *soak) progress() {
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// write writes the record.
-func (s *soak) write(failure error) error {
-	if failure != nil {
-		s.record.Error = failure.Error()
+// judgeAgain judges a record.
+func judgeAgain(file string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
 	}
+	r := record{Counts: &counts{}}
+	if err := json.Unmarshal(b, &r); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if len(r.Samples) < leastSamples {
+		return fmt.Errorf("%s: %d samples are too few; %d are needed", file, len(r.Samples), leastSamples)
+	}
+	r.Verdict = judge(r.Samples, r.For)
+	r.show(os.Stdout)
+	if r.Error != "" {
+		return errors.New(r.Error)
+	}
+	return failures(r.Verdict)
+}
+
+// write writes the record.
+func (s *soak) write() error {
 	b, err := json.MarshalIndent(s.record, "", " ")
 	if err != nil {
 		return err
