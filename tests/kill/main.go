@@ -18,7 +18,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -29,11 +28,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"cmpi/arena"
-	"cmpi/flush"
-	"cmpi/mpitransport"
+	"cmpi/tests/remains"
 )
 
 var (
@@ -82,17 +79,17 @@ func run() error {
 	}
 	os.Remove(*pool)
 	defer os.Remove(*pool)
-	by, err := newBystander()
+	by, err := remains.NewBystander(*pool, poolSize)
 	if err != nil {
 		return err
 	}
-	defer by.a.Close()
+	defer by.Close()
 	kills, start, told := 0, time.Now(), time.Now()
 	for i := range *rounds {
 		s := *seed + uint64(i)
 		killed, err := round(rand.New(rand.NewPCG(s, 0)))
 		if err == nil {
-			err = by.look()
+			err = by.Look()
 		}
 		if err == nil && i%wholeJobs == wholeJobs-1 {
 			err = whole()
@@ -141,7 +138,7 @@ func round(r *rand.Rand) (killed bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	time.Sleep(time.Duration(r.Int64N(int64(longest))))
-	victims := descendants(cmd.Process.Pid, program[0])
+	victims := remains.Descendants(cmd.Process.Pid, program[0])
 	switch r.IntN(4) {
 	case 0: // the launcher
 		victims = []int{cmd.Process.Pid}
@@ -163,14 +160,8 @@ func round(r *rand.Rand) (killed bool, err error) {
 		return killed, fmt.Errorf("%s did not end within %v of a kill:\n%s", program[0], endLimit, out)
 	}
 	// Without their launcher the ranks are on their own.
-	for end := time.Now().Add(endLimit); ; time.Sleep(10 * time.Millisecond) {
-		left := withPool()
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			return killed, fmt.Errorf("%s: processes %v live %v after a kill", program[0], left, endLimit)
-		}
+	if left := remains.WithPool(*pool, nil, endLimit); len(left) > 0 {
+		return killed, fmt.Errorf("%s: processes %v live %v after a kill", program[0], left, endLimit)
 	}
 	return killed, look()
 }
@@ -178,59 +169,8 @@ func round(r *rand.Rand) (killed bool, err error) {
 // look checks the pool, collects what the dead of each host have left, and finds
 // nothing but the bystander's.
 func look() error {
-	var hosts []*arena.Arena
-	for _, host := range []string{"a", "b"} {
-		a, err := arena.Open(arena.Config{Path: *pool, Mode: flush.Flush, HostID: arena.KernelID(host)})
-		if err != nil {
-			return err
-		}
-		defer a.Close()
-		hosts = append(hosts, a)
-		report, err := a.Inspect()
-		if err != nil {
-			return err
-		}
-		for _, f := range report.Findings {
-			// A dead process may have died inside a change, which whoever comes next
-			// ends; nothing else may be wrong.
-			if f.Part != arena.PartJournal {
-				return fmt.Errorf("the pool is not sound: %s: %s", f.Part, f.Text)
-			}
-		}
-		// Processes of both hosts may have died on their way into the pool lock. In a
-		// job the first ranks of the hosts do this at one time.
-		if err := a.Heal(); err != nil && !errors.Is(err, arena.ErrLockTimeout) {
-			return err
-		}
-	}
-	// A process that dies loses its memory a little before the kernel says that it
-	// is dead.
-	var objects []arena.Info
-	for end := time.Now().Add(endLimit); ; time.Sleep(10 * time.Millisecond) {
-		for _, a := range hosts {
-			var err error
-			if _, _, err = mpitransport.Collect(a, true); err == nil {
-				objects, err = a.List()
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if len(objects) == 1 {
-			break
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("%d objects are left, not only the bystander's: %+v", len(objects), objects)
-		}
-	}
-	report, err := hosts[0].Check()
-	if err != nil {
-		return err
-	}
-	if len(report.Findings) > 0 {
-		return fmt.Errorf("the pool is not sound after the collection: %+v", report.Findings)
-	}
-	return nil
+	stays := func(o arena.Info) bool { return o.Name == remains.BystanderName }
+	return remains.Clear(*pool, []string{"a", "b"}, stays, endLimit)
 }
 
 // whole runs a job that nobody kills.
@@ -241,91 +181,6 @@ func whole() error {
 	}
 	if err := cmd.Wait(); err != nil || strings.TrimSpace(out.String()) != "OK ring" {
 		return fmt.Errorf("a job after the kills: %v:\n%s", err, out)
-	}
-	return nil
-}
-
-// descendants finds the processes below pid that run the program.
-func descendants(pid int, program string) (list []int) {
-	children := map[int][]int{}
-	name := map[int]string{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-		fields := strings.Fields(string(b[end+1:]))
-		if open < 0 || end < open || len(fields) < 2 {
-			continue
-		}
-		self, _ := strconv.Atoi(strings.TrimSpace(string(b[:open])))
-		parent, _ := strconv.Atoi(fields[1])
-		children[parent] = append(children[parent], self)
-		name[self] = string(b[open+1 : end])
-	}
-	for queue := children[pid]; len(queue) > 0; queue = queue[1:] {
-		if name[queue[0]] == program {
-			list = append(list, queue[0])
-		}
-		queue = append(queue, children[queue[0]]...)
-	}
-	return list
-}
-
-// withPool finds the processes, but this one, that have the pool mapped.
-func withPool() (list []int) {
-	maps, _ := filepath.Glob("/proc/[0-9]*/maps")
-	for _, path := range maps {
-		b, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(b, []byte(*pool)) {
-			continue
-		}
-		if pid, _ := strconv.Atoi(strings.Split(path, "/")[2]); pid != os.Getpid() {
-			list = append(list, pid)
-		}
-	}
-	return list
-}
-
-// bystander is a process of another host that has nothing to do with the jobs.
-type bystander struct {
-	a *arena.Arena
-	o *arena.Object
-}
-
-const bystanderSize = 1 << 20
-
-func newBystander() (*bystander, error) {
-	a, err := arena.Open(arena.Config{Path: *pool, Size: poolSize, Create: true, Mode: flush.Flush, HostID: arena.KernelID("bystander")})
-	if err != nil {
-		return nil, err
-	}
-	o, err := a.Create("bystander", bystanderSize)
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	b := &bystander{a, o}
-	want := make([]byte, bystanderSize)
-	for i := range want {
-		want[i] = patternAt(i)
-	}
-	a.View().CopyIn(unsafe.Add(a.View().Base(), o.Offset()), unsafe.Pointer(&want[0]), len(want))
-	a.View().Fence()
-	return b, nil
-}
-
-func patternAt(i int) byte { return byte(i*7 + i>>8) }
-
-// look finds every byte of the bystander's as it was.
-func (b *bystander) look() error {
-	got := make([]byte, bystanderSize)
-	b.a.View().CopyOut(unsafe.Pointer(&got[0]), unsafe.Add(b.a.View().Base(), b.o.Offset()), len(got))
-	for i := range got {
-		if got[i] != patternAt(i) {
-			return fmt.Errorf("byte %d of another's object was changed", i)
-		}
 	}
 	return nil
 }
