@@ -76,16 +76,17 @@ func (a *Arena) withRawLock(f func() error) error {
 	if a.closed {
 		return ErrClosed
 	}
-	deadline := time.Now().Add(a.cfg.LockTimeout)
-	ok, err := a.back.lockByteWait(unix.F_WRLCK, a.hostByte, deadline)
+	// Another process of this host may be waiting for a dead host to be buried.
+	limit := 2*a.cfg.LockTimeout + a.cfg.BuryAfter
+	ok, err := a.back.lockByteWait(unix.F_WRLCK, a.hostByte, time.Now().Add(limit))
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return faultf(ErrLockTimeout, "held by another process of this host for %v", a.cfg.LockTimeout)
+		return faultf(ErrLockTimeout, "held by another process of this host for %v", limit)
 	}
 	defer a.back.unlockByte(a.hostByte)
-	if err := a.enter(deadline); err != nil {
+	if err := a.enter(time.Now().Add(a.cfg.LockTimeout)); err != nil {
 		return err
 	}
 	defer a.leave()
@@ -131,13 +132,18 @@ func (a *Arena) enter(deadline time.Time) error {
 			return faultf(ErrLockTimeout, "hosts keep joining")
 		}
 	}
+	var v vigil
 	for _, j := range a.host.peers { // (6)
 		w := waiter{deadline: deadline}
 		for a.ahead(j, ticket) {
-			if !w.wait() {
+			if w.wait() {
+				continue
+			}
+			if deadline = a.watchOver(&v, ticket); time.Now().After(deadline) {
 				a.store(own, idle)
 				return faultf(ErrLockTimeout, "held by %s for %v", a.hostName(j), a.cfg.LockTimeout)
 			}
+			w.deadline = deadline
 		}
 	}
 	a.store(own, ticket|holding) // (7)
@@ -153,6 +159,66 @@ func (a *Arena) ahead(j int, ticket uint64) bool {
 	}
 	w &^= holding
 	return w < ticket || w == ticket && j < a.host.entry
+}
+
+// vigil is a wait for hosts that are in front of us in the pool lock and may be
+// dead.
+type vigil struct {
+	since time.Time
+	dead  map[int]post // by entry: those that have given no sign of life since
+}
+
+// post is what is seen of a host in the pool lock.
+type post struct{ lock, beat uint64 }
+
+func (a *Arena) post(j int) post {
+	return post{a.load(hostLine(j, lineLock)), a.load(hostLine(j, lineBeat))}
+}
+
+// watchOver says how long to go on waiting, once Config.LockTimeout has passed. Who is
+// ahead and gives no sign of life for Config.BuryAfter is buried: its part in the lock
+// is cleared, as its only writer is dead. What it began in the pool is repaired by the
+// next holder; its objects stay until it is evicted. We beat meanwhile, even if we own
+// nothing, so that those who wait behind us don't take us for dead.
+func (a *Arena) watchOver(v *vigil, ticket uint64) (deadline time.Time) {
+	now := time.Now()
+	if a.cfg.BuryAfter <= 0 {
+		return now.Add(-1)
+	}
+	a.beat(a.host.entry)
+	if v.dead == nil {
+		v.since, v.dead = now, map[int]post{}
+		for _, j := range a.host.peers {
+			if a.ahead(j, ticket) {
+				v.dead[j] = a.post(j)
+				if a.cfg.Delayed != nil {
+					a.cfg.Delayed(a.hostName(j), a.cfg.BuryAfter)
+				}
+			}
+		}
+	}
+	went := false
+	for j, seen := range v.dead {
+		if p := a.post(j); p != seen {
+			delete(v.dead, j) // alive
+			went = went || p.lock != seen.lock
+		}
+	}
+	switch {
+	case went: // or buried by another host; whoever is still in front of us has just begun
+		*v = vigil{}
+		return now.Add(a.cfg.LockTimeout)
+	case len(v.dead) == 0:
+		return now.Add(-1)
+	case now.Sub(v.since) < a.cfg.BuryAfter:
+		return now.Add(min(beatEvery, a.cfg.BuryAfter/4))
+	}
+	for j := range v.dead {
+		a.store(hostLine(j, lineLock), idle)
+	}
+	a.fence()
+	*v = vigil{}
+	return now.Add(a.cfg.LockTimeout)
 }
 
 // leave gives the lock up: all that was written is visible first.

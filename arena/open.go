@@ -42,8 +42,19 @@ type Config struct {
 	// another's. It may end the process.
 	Evicted func()
 
-	// LockTimeout bounds the wait for the pool lock; 0: DefaultLockTimeout.
+	// LockTimeout bounds the wait for the pool lock while those who have it give signs
+	// of life; 0: DefaultLockTimeout.
 	LockTimeout time.Duration
+
+	// BuryAfter is how long after LockTimeout a host that is in the way must have given
+	// no sign of life to be taken for dead, so that the lock goes on to the next; 0:
+	// SilentAfter + SilentWatch if LockTimeout is 0 too, otherwise never.
+	BuryAfter time.Duration
+
+	// Delayed is called, if not nil, when the pool lock has been waited for longer than
+	// LockTimeout because of a host that gives no sign of life, with the host and the
+	// time after which it is taken for dead.
+	Delayed func(host string, after time.Duration)
 
 	asDevice bool // tests: treat a file as a device
 }
@@ -94,6 +105,9 @@ func Open(c Config) (*Arena, error) {
 func open(c Config) (*Arena, error) {
 	if c.LockTimeout == 0 {
 		c.LockTimeout = DefaultLockTimeout
+		if c.BuryAfter == 0 {
+			c.BuryAfter = SilentAfter + SilentWatch
+		}
 	}
 	if c.HostID == ([16]byte{}) {
 		c.HostID = BootID()

@@ -567,8 +567,13 @@ func firstMode(s settings.Settings) flush.Mode {
 	return flush.Coherent
 }
 
+// delayed tells why a call takes long.
+func delayed(host string, after time.Duration) {
+	say("waiting for the pool: %s has its lock and gives no sign of life; after %v it is taken for dead", host, after)
+}
+
 func poolConfig(s settings.Settings, mode flush.Mode) arena.Config {
-	return arena.Config{Path: s.Pool, Size: s.PoolSize, Create: true, Mode: mode, HostID: arena.KernelID(s.Host), Private: s.Pool == "", Evicted: evicted,
+	return arena.Config{Path: s.Pool, Size: s.PoolSize, Create: true, Mode: mode, HostID: arena.KernelID(s.Host), Private: s.Pool == "", Evicted: evicted, Delayed: delayed,
 		Flush: flush.Options{NoVector: s.NoVector, Seed: s.Seed, Chaos: s.Chaos}}
 }
 

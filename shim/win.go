@@ -87,6 +87,7 @@ func newWindow(ec *mpitransport.Comm, mine proposal, fast func() []window.FastTa
 		Barrier:    func() error { return barrier(ec) },
 		Idle:       idle,
 		Alive:      endpoint.Alive,
+		Fault:      func(err error) { say("rank %d: window: %v", endpoint.Rank(), err) },
 		Fast:       fast(),
 	}
 	if all[0].flavor == C.MPICH_WIN_FLAVOR_CREATE {

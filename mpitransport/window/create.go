@@ -90,11 +90,23 @@ func makeObject(c *Config, size int64) *arena.Object {
 		if err == nil {
 			return o
 		}
-		if !errors.Is(err, arena.ErrExists) || c.Arena.Destroy(c.Name) != nil {
+		if errors.Is(err, arena.ErrExists) {
+			err = c.Arena.Destroy(c.Name)
+		}
+		if err != nil {
+			if !errors.Is(err, arena.ErrPoolFull) {
+				c.fault(err)
+			}
 			break
 		}
 	}
 	return nil
+}
+
+func (c *Config) fault(err error) {
+	if c.Fault != nil && err != nil {
+		c.Fault(err)
+	}
 }
 
 // openObject opens what rank 0 has made, if it is what all agreed on.
@@ -176,7 +188,7 @@ func (w *Window) free() Class {
 	}
 	w.settle()
 	w.dropDirect(w.rank)
-	err := w.obj.Close()
+	w.cfg.fault(w.obj.Close())
 	if w.cfg.Barrier() != nil {
 		return ErrOther
 	}
@@ -184,10 +196,8 @@ func (w *Window) free() Class {
 		w.fast[r] = FastTarget{}
 	}
 	if w.rank == 0 {
-		err = w.obj.Destroy()
-	}
-	if err != nil {
-		return ErrOther
+		// What can't be given back now is given back by the next job's start.
+		w.cfg.fault(w.obj.Destroy())
 	}
 	return OK
 }

@@ -91,6 +91,9 @@ type Config struct {
 	// Alive says whether a process still runs; when in doubt, true. It is asked
 	// once a wait has lasted LostAfter. Nil means that nobody ever dies.
 	Alive func(world int32) bool
+	// Fault is told of an error of the pool that the classes of this package don't tell
+	// apart, or that doesn't hinder the caller. Nil means that nobody wants to know.
+	Fault func(error)
 	// Fast is where the state that a fast path shares with the window lies, one
 	// per member; nil for memory of the window's own.
 	Fast []FastTarget
