@@ -68,6 +68,10 @@ func create(c Config) (*Window, Class) {
 		w.openObject(&header)
 	}
 	if w.obj != nil {
+		if c.Segments != nil {
+			w.dropDirect(w.rank) // what the program has stored there before
+			w.v.Fence()
+		}
 		w.v.Store64(w.at(lay.rankLine(w.rank)+joinedAt), joinedWord)
 	}
 	if c.Barrier() != nil {
@@ -191,6 +195,9 @@ func (w *Window) free() Class {
 	w.cfg.fault(w.obj.Close())
 	if w.cfg.Barrier() != nil {
 		return ErrOther
+	}
+	if w.cfg.Segments != nil {
+		w.dropDirect(w.rank) // others were still writing to memory that stays the program's
 	}
 	for r := range w.fast {
 		w.fast[r] = FastTarget{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"unsafe"
 
 	"cmpi/arena"
 	"cmpi/flush"
@@ -15,6 +16,7 @@ func TestSegmentsElsewhere(t *testing.T) {
 		{mode: flush.Coherent, domains: 1},
 		{mode: flush.Flush, domains: 2},
 		{mode: flush.Emulate, domains: 2, chaos: 10},
+		{mode: flush.Emulate, domains: 2},
 	} {
 		t.Run(s.String(), func(t *testing.T) {
 			const n, size = 2, 5000
@@ -56,14 +58,33 @@ func TestSegmentsElsewhere(t *testing.T) {
 	}
 }
 
-// aroundSegments puts to the next member and finds what the one before has put.
+// aroundSegments puts to the next member and finds what the one before has put. What
+// was stored there before the window was made is seen by others, what they put last is
+// there when the window is gone.
 func aroundSegments(c Config) error {
+	before := bytes.Repeat([]byte{byte('A' + c.Rank)}, int(c.Members[c.Rank].Size))
+	own := unsafe.Add(c.Arena.View().Base(), c.Segments[c.Rank])
+	move(own, ptr(before), int64(len(before)))
 	w, class := Create(c)
 	if class != OK {
 		return class
 	}
 	n := w.Size()
 	base, size, _ := w.Base(w.Rank())
+	next := (w.Rank() + 1) % n
+	there := make([]byte, size)
+	for _, f := range []func() Class{
+		func() Class { return w.Lock(LockExclusive, next, 0) },
+		func() Class { return w.Get(Data{ptr(there), size, byteType}, Place{next, 0, size, byteType}) },
+		func() Class { return w.Unlock(next) },
+	} {
+		if class := f(); class != OK {
+			return class
+		}
+	}
+	if want := byte('A' + next); !bytes.Equal(there, bytes.Repeat([]byte{want}, int(size))) {
+		return fmt.Errorf("rank %d: %q… of rank %d, not %q", w.Rank(), there[:4], next, want)
+	}
 	data := bytes.Repeat([]byte{byte('a' + w.Rank())}, int(size))
 	for _, f := range []func() Class{
 		func() Class { return w.Fence(0) },
@@ -81,8 +102,21 @@ func aroundSegments(c Config) error {
 	if want := byte('a' + (w.Rank()+n-1)%n); !bytes.Equal(got, bytes.Repeat([]byte{want}, int(size))) {
 		return fmt.Errorf("rank %d: %q…, not %q", w.Rank(), got[:4], want)
 	}
-	if class := w.Free(); class != OK {
-		return class
+	last := bytes.Repeat([]byte{'z'}, int(size))
+	for _, f := range []func() Class{
+		func() Class { return w.Fence(0) }, // the others have looked
+		func() Class { return w.Lock(LockShared, next, 0) },
+		func() Class { return w.Put(Data{ptr(last), size, byteType}, Place{next, 0, size, byteType}) },
+		func() Class { return w.Unlock(next) },
+		w.Free,
+	} {
+		if class := f(); class != OK {
+			return class
+		}
+	}
+	move(ptr(got), own, size)
+	if !bytes.Equal(got, last) {
+		return fmt.Errorf("rank %d: %q… after the end of the window, not %q", c.Rank, got[:4], last[:4])
 	}
 	return nil
 }
