@@ -226,6 +226,9 @@ func (a *array) end(i, out int) {
 	if st.Err != mpitransport.OK {
 		a.fail(out, number(st.Err), commWorld)
 	}
+	if r.comp != nil && r.comp.part != nil {
+		putError(a.statuses, out, success) // as MPICH does for these alone, and its suite expects
+	}
 	r.take(&a.all[i])
 	putStatus(element(a.statuses, out), st)
 }
