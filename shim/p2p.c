@@ -15,13 +15,6 @@ enum { FAST_STANDARD = 1, FAST_SYNCHRONOUS = 0, FAST_READY = 1, FAST_BUFFERED = 
 // Which of the receives that give a request it can note.
 enum { FAST_Irecv = 1, FAST_Irecv_c = 1, FAST_Recv_init = 0, FAST_Recv_init_c = 0 };
 
-// Go dislikes addresses in the first page in its pointers. MPI_BOTTOM is 0; a
-// program may hand over anything for an empty message.
-static inline void *buffer(const void *buf)
-{
-	return (uintptr_t)buf < 4096 ? NULL : (void *)buf;
-}
-
 #define BOTH(DEFINE, name, mode) \
 	DEFINE(name, int, mode)      \
 	DEFINE(name##_c, W, mode)

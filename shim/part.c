@@ -11,9 +11,8 @@
 		struct cmpi_comm *c = cmpi_owned(comm);                                                             \
 		if (c == NULL)                                                                                      \
 			return ASYNC(NATIVE(name)(buf, partitions, count, type, rank, tag, comm, info, request));       \
-		/* No object lies in the first page, which Go dislikes in its pointers; MPI_BOTTOM is 0. */         \
-		return OURS(name, c->handle, goPartInit(c, (uintptr_t)buf < 4096 ? NULL : buf, partitions, count,   \
-		                                        (int)type, rank, tag, receive, request));                   \
+		return OURS(name, c->handle, goPartInit(c, buffer(buf), partitions, count, (int)type, rank, tag,    \
+		                                        receive, request));                                         \
 	}                                                                                                       \
 	PROFILED(name);
 

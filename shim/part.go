@@ -4,6 +4,8 @@ package main
 import "C"
 
 import (
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -38,11 +40,9 @@ const (
 
 // partitions is what a partitioned request has beside a persistent one.
 type partitions struct {
-	cm      *comm
-	x       transfer // of all partitions together
-	receive bool
-	key     partKey
-	channel uint32
+	cm *comm
+	x  transfer // of all partitions together
+	partChannel
 
 	ready []atomic.Bool // by partition of a send
 	left  atomic.Int64  // how many are not ready
@@ -55,45 +55,48 @@ type partKey struct {
 	receive   bool
 }
 
+// partChannel is one of these pairs.
+type partChannel struct {
+	partKey
+	number uint32
+}
+
 // partTable is what a communicator knows of its partitioned requests.
 type partTable struct {
 	sync.Mutex
 	made   map[partKey]uint32            // requests made so far
-	live   map[partKey]map[uint32]bool   // channels of those not freed
+	live   map[partChannel]bool          // those not freed
 	hidden map[uint64]*mpitransport.Comm // by the high bits of tag and channel
 }
 
 // join gives the next request of a key its channel; false if too many are alive.
-func (t *partTable) join(cm *comm, key partKey) (uint32, *mpitransport.Comm, bool) {
+func (t *partTable) join(cm *comm, key partKey) (partChannel, *mpitransport.Comm, bool) {
 	t.Lock()
 	defer t.Unlock()
 	if t.made == nil {
 		t.made = map[partKey]uint32{}
-		t.live = map[partKey]map[uint32]bool{}
+		t.live = map[partChannel]bool{}
 		t.hidden = map[uint64]*mpitransport.Comm{}
 	}
-	channel := t.made[key] % partChannels
-	if t.live[key][channel] {
-		return 0, nil, false
-	}
-	if t.live[key] == nil {
-		t.live[key] = map[uint32]bool{}
+	c := partChannel{key, t.made[key] % partChannels}
+	if t.live[c] {
+		return c, nil, false
 	}
 	t.made[key]++
-	t.live[key][channel] = true
-	high := uint64(key.tag>>partBits)*(partChannels>>partBits) + uint64(channel>>partBits)
+	t.live[c] = true
+	high := uint64(key.tag>>partBits)*(partChannels>>partBits) + uint64(c.number>>partBits)
 	h := t.hidden[high]
 	if h == nil {
 		h = endpoint.NewTwin(cm.engine, mixContext(cm.context, partContexts+high))
 		t.hidden[high] = h
 	}
-	return channel, h, true
+	return c, h, true
 }
 
-func (t *partTable) leave(key partKey, channel uint32) {
+func (t *partTable) leave(c partChannel) {
 	t.Lock()
 	defer t.Unlock()
-	delete(t.live[key], channel)
+	delete(t.live, c)
 }
 
 // free forgets the hidden communicators.
@@ -126,15 +129,16 @@ func goPartInit(c *C.struct_cmpi_comm, buf unsafe.Pointer, n C.int, count C.intp
 	case x.tag < 0 || x.tag > ringq.MaxTag:
 		return C.int(number(mpitransport.ErrTag))
 	}
-	p := &partitions{cm: cm, receive: receive != 0, key: partKey{x.rank, x.tag, receive != 0}, ready: make([]atomic.Bool, n)}
+	p := &partitions{cm: cm, ready: make([]atomic.Bool, n)}
+	p.partKey = partKey{x.rank, x.tag, receive != 0}
 	engine := cm.engine
 	if x.rank != mpitransport.ProcNull {
 		var ok bool
-		if p.channel, engine, ok = cm.parts.join(cm, p.key); !ok {
+		if p.partChannel, engine, ok = cm.parts.join(cm, p.partKey); !ok {
 			say("rank %d: more than %d partitioned requests with rank %d and tag %d at a time", endpoint.Rank(), partChannels, x.rank, x.tag)
 			return errOther
 		}
-		x.tag = x.tag&partMask | int32(p.channel&partMask)<<partBits
+		x.tag = x.tag&partMask | int32(p.number&partMask)<<partBits
 	}
 	p.x = x
 	p.x.cm = &comm{engine: engine}
@@ -183,7 +187,7 @@ func (p *partitions) underWay() bool { return p.receive || p.sent.Load() }
 // status is the one of the program's view: its own tag.
 func (p *partitions) status(st mpitransport.Status) mpitransport.Status {
 	if st.Tag != mpitransport.AnyTag {
-		st.Tag = p.key.tag
+		st.Tag = p.tag
 	}
 	return st
 }
@@ -212,29 +216,29 @@ func partitionsOf(handle C.int, receive bool) *composite {
 //export goPready
 func goPready(handle, low, high C.int) C.uint64_t {
 	defer rescue()
-	r := partitionsOf(handle, false)
-	if r == nil || !r.active {
-		return raise(commWorld, errRequest)
-	}
-	if low > high {
-		return raise(r.comm, errArg)
-	}
-	for i := low; i <= high; i++ {
-		if class := r.pready(int(i)); class != success {
-			return raise(r.comm, class)
+	return markReady(handle, low <= high, func(yield func(int32) bool) {
+		for i := low; i <= high && yield(int32(i)); i++ {
 		}
-	}
-	return success
+	})
 }
 
 //export goPreadyList
 func goPreadyList(handle, n C.int, list *C.int) C.uint64_t {
 	defer rescue()
+	return markReady(handle, true, slices.Values(handles((*int32)(unsafe.Pointer(list)), int(n))))
+}
+
+// markReady marks partitions of a send in progress; ok says whether the program has
+// named them properly.
+func markReady(handle C.int, ok bool, list iter.Seq[int32]) C.uint64_t {
 	r := partitionsOf(handle, false)
-	if r == nil || !r.active {
+	switch {
+	case r == nil || !r.active:
 		return raise(commWorld, errRequest)
+	case !ok:
+		return raise(r.comm, errArg)
 	}
-	for _, i := range handles((*int32)(unsafe.Pointer(list)), int(n)) {
+	for i := range list {
 		if class := r.pready(int(i)); class != success {
 			return raise(r.comm, class)
 		}

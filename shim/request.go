@@ -98,10 +98,11 @@ func (r request) take(handle *int32) mpitransport.Status {
 		endpoint.Release(r.engine)
 		return st
 	}
-	r.comp.release()
-	if !r.comp.persistent {
+	if r.comp.persistent {
+		r.comp.release()
+	} else {
 		*handle = requestNull
-		composites.put(r.comp.id)
+		r.comp.free()
 	}
 	return st
 }
@@ -232,8 +233,8 @@ func (c *composite) release() {
 // free gives back what a request holds that nobody will use any more.
 func (c *composite) free() {
 	c.release()
-	if p := c.part; p != nil && p.key.rank != mpitransport.ProcNull {
-		p.cm.parts.leave(p.key, p.channel)
+	if p := c.part; p != nil && p.rank != mpitransport.ProcNull {
+		p.cm.parts.leave(p.partChannel)
 	}
 	composites.put(c.id)
 }

@@ -9,12 +9,6 @@
 #include "rma.h"
 #include "_cgo_export.h"
 
-// Go dislikes addresses in the first page in its pointers (see p2p.c).
-static inline void *buffer(const void *buf)
-{
-	return (uintptr_t)buf < 4096 ? NULL : (void *)buf;
-}
-
 #define BOTH(DEFINE, name, request) \
 	DEFINE(name, int, request)      \
 	DEFINE(name##_c, W, request)
