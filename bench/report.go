@@ -2,8 +2,11 @@ package bench
 
 import (
 	"encoding/json"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Report is all that one run measured. It is what the JSON file holds.
@@ -99,6 +102,44 @@ func (r *Report) limit(name string, size int64) Stat {
 		}
 	}
 	return Stat{}
+}
+
+// Save writes bench.json, bench.md and the plots into a folder that is there, and, if
+// page is not empty, updates that page and the plots in the img folder beside it.
+func (r *Report) Save(dir, page string) error {
+	if err := r.WriteJSON(filepath.Join(dir, "bench.json")); err != nil {
+		return err
+	}
+	var markdown strings.Builder
+	r.WriteMarkdown(&markdown)
+	if err := os.WriteFile(filepath.Join(dir, "bench.md"), []byte(markdown.String()), 0o644); err != nil {
+		return err
+	}
+	if _, err := r.WritePlots(dir); err != nil {
+		return err
+	}
+	if page == "" {
+		return nil
+	}
+	images := filepath.Join(filepath.Dir(page), "img")
+	if err := os.MkdirAll(images, 0o755); err != nil {
+		return err
+	}
+	if _, err := r.WritePlots(images); err != nil {
+		return err
+	}
+	return r.UpdatePage(page)
+}
+
+// Print prints the report: tables, or JSON for programs.
+func (r *Report) Print(w io.Writer, asJSON bool) error {
+	if !asJSON {
+		r.WriteText(w)
+		return nil
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(r)
 }
 
 // WriteJSON writes the report, every repetition included, to a file.

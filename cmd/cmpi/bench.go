@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -84,37 +82,10 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 
 // write prints the report and puts the files beside it.
 func (f *benchFlags) write(cmd *cobra.Command, report *bench.Report) error {
-	if f.asJSON {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", " ")
-		if err := enc.Encode(report); err != nil {
-			return err
-		}
-	} else {
-		report.WriteText(cmd.OutOrStdout())
-	}
-	if err := report.WriteJSON(filepath.Join(f.out, "bench.json")); err != nil {
+	if err := report.Print(cmd.OutOrStdout(), f.asJSON); err != nil {
 		return err
 	}
-	var markdown strings.Builder
-	report.WriteMarkdown(&markdown)
-	if err := os.WriteFile(filepath.Join(f.out, "bench.md"), []byte(markdown.String()), 0o644); err != nil {
-		return err
-	}
-	if _, err := report.WritePlots(f.out); err != nil {
-		return err
-	}
-	if f.page == "" {
-		return nil
-	}
-	images := filepath.Join(filepath.Dir(f.page), "img")
-	if err := os.MkdirAll(images, 0o755); err != nil {
-		return err
-	}
-	if _, err := report.WritePlots(images); err != nil {
-		return err
-	}
-	return report.UpdatePage(f.page)
+	return report.Save(f.out, f.page)
 }
 
 // verdict is the exit status: runs that failed always count, targets if asked.
@@ -137,17 +108,5 @@ func progress(cmd *cobra.Command) func(done, total int, what string) {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil
 	}
-	var bar *progressbar.ProgressBar
-	return func(done, total int, what string) {
-		if bar == nil {
-			bar = progressbar.NewOptions(total,
-				progressbar.OptionSetWriter(cmd.ErrOrStderr()),
-				progressbar.OptionSetWidth(30),
-				progressbar.OptionShowCount(),
-				progressbar.OptionSetPredictTime(true),
-				progressbar.OptionClearOnFinish())
-		}
-		bar.Describe(fmt.Sprintf("%-34s", what))
-		_ = bar.Set(done) // a bar that can't be drawn is no reason to stop
-	}
+	return bench.Bar(cmd.ErrOrStderr())
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"cmpi/settings"
+	"cmpi/tests/module"
 )
 
 // knownFile is the list of tests that fail natively or are excluded.
@@ -135,7 +136,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 
 // campaign readies the suite and all that the flags say.
 func (f *flags) campaign(cmd *cobra.Command) (*campaign, error) {
-	root, err := moduleRoot()
+	root, err := module.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -233,23 +234,5 @@ func (f *flags) observer(cmd *cobra.Command) func(done, total int, t Test, mode 
 			done++
 		}
 		_ = bar.Set(done) // a bar that can't be drawn is no reason to stop
-	}
-}
-
-// moduleRoot is the folder with go.mod, from the working folder upwards.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("not inside the project: no go.mod here or above")
-		}
-		dir = parent
 	}
 }

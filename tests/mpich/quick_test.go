@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cmpi/tests/module"
 )
 
 var suiteDir = flag.String("suite", "", "a folder with the suite's src and build, configured already")
@@ -91,7 +93,7 @@ func TestQuick(t *testing.T) {
 
 // prepareQuick readies the suite, and skips the test where it can't be had.
 func prepareQuick(t *testing.T) (*runner, known) {
-	root, err := moduleRoot()
+	root, err := module.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+
+	"cmpi/tests/module"
 )
 
 // qemu is the emulator.
@@ -32,7 +34,7 @@ type machine struct {
 func prepare(ctx context.Context, output io.Writer) (machine, error) {
 	m := machine{}
 	var err error
-	if m.root, err = moduleRoot(); err != nil {
+	if m.root, err = module.Root(); err != nil {
 		return m, err
 	}
 	m.out = filepath.Join(m.root, "build/out/vm")
@@ -100,21 +102,3 @@ func (m *machine) build(ctx context.Context) error {
 }
 
 func (m *machine) bin() string { return filepath.Join(m.root, binDir) }
-
-// moduleRoot is the folder with go.mod, from the working folder upwards.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("not inside the project: no go.mod here or above")
-		}
-		dir = parent
-	}
-}

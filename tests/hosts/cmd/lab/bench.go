@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -109,34 +107,11 @@ func (f *benchFlags) run(cmd *cobra.Command) (err error) {
 // write prints the report and puts the files beside it. A run that failed is an
 // error.
 func (f *benchFlags) write(cmd *cobra.Command, report *bench.Report) error {
-	if f.asJSON {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", " ")
-		if err := enc.Encode(report); err != nil {
-			return err
-		}
-	} else {
-		report.WriteText(cmd.OutOrStdout())
-	}
-	if err := report.WriteJSON(filepath.Join(f.out, "bench.json")); err != nil {
+	if err := report.Print(cmd.OutOrStdout(), f.asJSON); err != nil {
 		return err
 	}
-	var markdown strings.Builder
-	report.WriteMarkdown(&markdown)
-	if err := os.WriteFile(filepath.Join(f.out, "bench.md"), []byte(markdown.String()), 0o644); err != nil {
+	if err := report.Save(f.out, f.page); err != nil {
 		return err
-	}
-	if _, err := report.WritePlots(f.out); err != nil {
-		return err
-	}
-	if f.page != "" {
-		images := filepath.Join(filepath.Dir(f.page), "img")
-		if _, err := report.WritePlots(images); err != nil {
-			return err
-		}
-		if err := report.UpdatePage(f.page); err != nil {
-			return err
-		}
 	}
 	if all := append(report.Errors, report.PeerErrors...); len(all) > 0 {
 		return fmt.Errorf("%d measurements failed; the first: %s", len(all), all[0])
@@ -153,13 +128,5 @@ func progress(cmd *cobra.Command) func(done, total int, what string) {
 			}
 		}
 	}
-	var bar *progressbar.ProgressBar
-	return func(done, total int, what string) {
-		if bar == nil {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(cmd.ErrOrStderr()), progressbar.OptionSetWidth(30),
-				progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
-		}
-		bar.Describe(fmt.Sprintf("%-34s", what))
-		_ = bar.Set(done) // a bar that can't be drawn is no reason to stop
-	}
+	return bench.Bar(cmd.ErrOrStderr())
 }
