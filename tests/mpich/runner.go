@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"cmpi/tests/hosts/lab"
+	"cmpi/tests/process"
 )
 
 // nativeMode is the "mode" in which the library is not preloaded; the others are
@@ -55,6 +55,9 @@ const (
 	// killDelay is how long an ended starter's pipes may stay open, and how much
 	// later than mpiexec's own limit it is killed itself.
 	killDelay = 5 * time.Second
+	// endLimit is how long killed ranks may take to disappear: they may have GiBs
+	// to unmap.
+	endLimit = 20 * time.Second
 	// outputLimit is what is kept of a run's output: enough for every list of
 	// mistakes that a test prints before it gives up.
 	outputLimit = 16 << 10
@@ -122,11 +125,11 @@ func (r *runner) ranks(t Test) int {
 // start runs a command in the test's directory to its end or to the limit, with
 // everything that it started.
 func (r *runner) start(ctx context.Context, argv []string, t Test, limit time.Duration) (output string, status int, seconds float64, err error) {
-	token := mark + "=" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	token := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "LD_PRELOAD=") })
 	env = append(env, t.Env...)
 	// mpiexec ends its ranks cleanly at its own limit; ours is for mpiexec.
-	env = append(env, "MPIEXEC_TIMEOUT="+strconv.Itoa(int(limit.Seconds())), token)
+	env = append(env, "MPIEXEC_TIMEOUT="+strconv.Itoa(int(limit.Seconds())), mark+"="+token)
 	killCtx, cancel := context.WithTimeout(ctx, limit+killDelay)
 	defer cancel()
 	var out headWriter
@@ -139,7 +142,10 @@ func (r *runner) start(ctx context.Context, argv []string, t Test, limit time.Du
 	begin := time.Now()
 	err = cmd.Run()
 	seconds = time.Since(begin).Seconds()
-	killMarked(token)
+	// Ranks that outlive their mpiexec would spin on the cores of the next test.
+	if left := process.EndMarked(mark, token, endLimit); left != nil {
+		return "", 0, 0, left
+	}
 	if ctx.Err() != nil {
 		return "", 0, 0, ctx.Err()
 	}
@@ -175,21 +181,6 @@ func (h *headWriter) String() string {
 		return fmt.Sprintf("%s\n(and %d bytes more)\n", h.kept, h.total-len(h.kept))
 	}
 	return string(h.kept)
-}
-
-// killMarked kills the processes whose environment holds the token: ranks that
-// outlived their mpiexec. They would spin on the cores of the next test.
-func killMarked(token string) {
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // a well-formed pattern
-	for _, path := range environs {
-		text, err := os.ReadFile(path)
-		if err != nil || !slices.Contains(strings.Split(string(text), "\x00"), token) {
-			continue // gone, or another's
-		}
-		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
-		}
-	}
 }
 
 // availableMemory is what the kernel would give without swapping, in GB; 0 if it

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"cmpi/tests/process"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -43,13 +44,13 @@ func (l *Lab) startHead(ctx context.Context) error {
 
 // start starts a process of the lab that outlives this one, in new namespaces.
 // Its output must go to files or pipes of its own.
-func (l *Lab) start(cmd *exec.Cmd, spaces uintptr) (Process, error) {
+func (l *Lab) start(cmd *exec.Cmd, spaces uintptr) (process.Process, error) {
 	cmd.Env = append(os.Environ(), mark+"="+l.Name)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: spaces, Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return Process{}, err
+		return process.Process{}, err
 	}
-	p, err := processOf(cmd.Process.Pid)
+	p, err := process.Of(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }() // so that no zombie stays; how it ended is nobody's concern
 	return p, err
 }
@@ -144,10 +145,10 @@ func (l *Lab) Kill(name string) error {
 	if !h.Init.Alive() {
 		return fmt.Errorf("host %s is down already", name)
 	}
-	h.Init.kill()
+	h.Init.Kill()
 	for deadline := time.Now().Add(endLimit); h.Init.Alive(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%w: host %s", errStillThere, name)
+			return fmt.Errorf("%w: host %s", process.ErrStillThere, name)
 		}
 	}
 	return os.Remove(l.path(name + ".at"))
@@ -204,7 +205,7 @@ func (l *Lab) Processes(host string) (map[int]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := processOf(n); err == nil { // no zombie
+		if _, err := process.Of(n); err == nil { // no zombie
 			all[n] = strings.TrimSpace(string(name))
 		}
 	}

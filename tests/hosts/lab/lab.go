@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmpi/tests/process"
 	"context"
 	_ "embed"
 	"errors"
@@ -44,23 +45,23 @@ var ErrUnsupported = errors.New("hosts can't be made here")
 
 // Lab is a running lab. Its fields are what other processes need to know, too.
 type Lab struct {
-	Name     string  `json:"name"`
-	Owner    Process `json:"owner"` // zero if the lab is persistent
-	Head     Process `json:"head"`
-	Hosts    []Host  `json:"hosts"`
-	Pool     string  `json:"pool"`
-	MadePool bool    `json:"made_pool"`
+	Name     string          `json:"name"`
+	Owner    process.Process `json:"owner"` // zero if the lab is persistent
+	Head     process.Process `json:"head"`
+	Hosts    []Host          `json:"hosts"`
+	Pool     string          `json:"pool"`
+	MadePool bool            `json:"made_pool"`
 	Keep     []string
 	Slow     *Slow `json:"slow,omitempty"`
 }
 
 // Host is one host of a lab.
 type Host struct {
-	Name    string  `json:"name"`
-	Address string  `json:"address"` // in the first network
-	Pool    string  `json:"pool"`    // where it sees the pool
-	CPUs    []int   `json:"cpus"`    // its processors, shared with other hosts if there are too few
-	Init    Process `json:"init"`    // its process 1
+	Name    string          `json:"name"`
+	Address string          `json:"address"` // in the first network
+	Pool    string          `json:"pool"`    // where it sees the pool
+	CPUs    []int           `json:"cpus"`    // its processors, shared with other hosts if there are too few
+	Init    process.Process `json:"init"`    // its process 1
 }
 
 // Up returns whether the host runs.
@@ -97,7 +98,7 @@ func Up(ctx context.Context, c Config) (l *Lab, err error) {
 		}
 	}
 	if c.Persistent {
-		l.Owner = Process{}
+		l.Owner = process.Process{}
 	}
 	return l, l.write()
 }
@@ -180,7 +181,7 @@ func supported(ctx context.Context) error {
 
 // begin claims the name and records what is going to be made.
 func (c *Config) begin() (*Lab, error) {
-	self, err := processOf(os.Getpid())
+	self, err := process.Of(os.Getpid())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmpi/tests/process"
 	"context"
 	"fmt"
 	"strconv"
@@ -26,7 +27,7 @@ func address(network string, k int) string { return network + "." + strconv.Itoa
 func (h *Host) port() string { return "v" + strconv.Itoa(h.number()) }
 
 // inSpace runs lines of ip -batch in the network namespace of a process.
-func inSpace(ctx context.Context, p Process, lines ...string) error {
+func inSpace(ctx context.Context, p process.Process, lines ...string) error {
 	return run(ctx, strings.Join(lines, "\n")+"\n", "nsenter", "-t", strconv.Itoa(p.PID), "-n", "--", "ip", "-batch", "-")
 }
 

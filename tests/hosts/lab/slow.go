@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"cmpi/tests/process"
 	"context"
 	_ "embed"
 	"errors"
@@ -18,10 +19,10 @@ import (
 
 // Slow describes a slow network between the hosts, beside the first one.
 type Slow struct {
-	Delay    time.Duration `json:"delay_ns"`    // of each frame, one way
-	Rate     int64         `json:"rate_bits_s"` // of each port, bits per second
-	Realtime bool          `json:"realtime"`    // the switch gets the processor whenever it has something to do
-	Switch   Process       `json:"switch"`      // a process in user space
+	Delay    time.Duration   `json:"delay_ns"`    // of each frame, one way
+	Rate     int64           `json:"rate_bits_s"` // of each port, bits per second
+	Realtime bool            `json:"realtime"`    // the switch gets the processor whenever it has something to do
+	Switch   process.Process `json:"switch"`      // a process in user space
 }
 
 // Ethernet is what measures like the gigabit Ethernet of the cMPI paper between
@@ -68,7 +69,7 @@ func (l *Lab) StartSlow(ctx context.Context, s Slow) error {
 		if err := inSpace(ctx, h.Init,
 			fmt.Sprintf("addr add %s/24 dev %s", address(slowNetwork, h.number()), SlowDevice),
 			"link set "+SlowDevice+" txqueuelen 1000 up"); err != nil {
-			s.Switch.kill()
+			s.Switch.Kill()
 			return err
 		}
 	}
@@ -96,7 +97,7 @@ func (l *Lab) startSwitch(cmd *exec.Cmd, s *Slow) error {
 		return err
 	}
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
-		s.Switch.kill()
+		s.Switch.Kill()
 		if err == io.EOF {
 			err = errors.New("it ended at once")
 		}
@@ -105,13 +106,13 @@ func (l *Lab) startSwitch(cmd *exec.Cmd, s *Slow) error {
 	if s.Realtime {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: switchPriority}
 		if err := unix.SchedSetAttr(s.Switch.PID, &attr, 0); err != nil {
-			s.Switch.kill()
+			s.Switch.Kill()
 			return fmt.Errorf("real-time priority for the switch: %w", err)
 		}
 		return nil
 	}
 	if err := unix.Setpriority(unix.PRIO_PROCESS, s.Switch.PID, -20); err != nil {
-		s.Switch.kill()
+		s.Switch.Kill()
 		return fmt.Errorf("priority for the switch: %w", err)
 	}
 	return nil
@@ -122,7 +123,7 @@ func (l *Lab) StopSlow() error {
 	if l.Slow == nil {
 		return errors.New("there is no slow network")
 	}
-	l.Slow.Switch.kill()
+	l.Slow.Switch.Kill()
 	l.Slow = nil
 	if err := os.Remove(l.path("net")); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmpi/tests/process"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -180,7 +181,7 @@ func (l *Lab) startSlurm(ctx context.Context) error {
 }
 
 // awaitMunge waits for the socket: slurmctld ends when it isn't there.
-func (l *Lab) awaitMunge(ctx context.Context, munged Process) error {
+func (l *Lab) awaitMunge(ctx context.Context, munged process.Process) error {
 	return poll(ctx, func() (bool, error) {
 		if _, err := os.Stat(l.path(mungeSocket)); err == nil {
 			return true, nil

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmpi/tests/process"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,6 +50,15 @@ func Open(name string) (*Lab, error) {
 	return l, nil
 }
 
+// mark is the variable that names the lab in the environment of its processes.
+// Of processes in hosts only those are found by it that kept their environment;
+// the others end with their host.
+const mark = "CMPILAB"
+
+// endLimit is how long killed processes may take to disappear. A process 1 waits
+// for all of its namespace, and those may have a pool of GiBs to unmap.
+const endLimit = 20 * time.Second
+
 // Names are the names of all labs of this machine, leftovers included.
 func Names() []string {
 	var names []string
@@ -56,7 +66,8 @@ func Names() []string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	for name := range marked() {
+	marked, _ := process.Marked(mark)
+	for name := range marked {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -104,7 +115,7 @@ func Down(name string) error {
 		return err
 	}
 	l, openErr := Open(name)
-	if err := endMarked(name); err != nil {
+	if err := process.EndMarked(mark, name, endLimit); err != nil {
 		return err
 	}
 	var errs []error
