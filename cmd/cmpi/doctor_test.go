@@ -357,6 +357,22 @@ func TestInfo(t *testing.T) {
 	}
 }
 
+// TestInfoSpace: a pool's free space is that of its own filesystem, not of the
+// one where its name is.
+func TestInfoSpace(t *testing.T) {
+	pool := filepath.Join(t.TempDir(), "pool")
+	missing := describePool(settings.Settings{Pool: pool})
+	if missing.FreeBytes == 0 || missing.Problem == "" {
+		t.Errorf("a missing pool: %+v", missing)
+	}
+	if err := os.Symlink("/proc/version", pool); err != nil { // a filesystem without space
+		t.Fatal(err)
+	}
+	if p := describePool(settings.Settings{Pool: pool}); p.FreeBytes != 0 || p.Problem != "" {
+		t.Errorf("linked from elsewhere: %+v", p)
+	}
+}
+
 func TestABI(t *testing.T) {
 	library := preloadable(t)
 	if abi := abiOfLibrary(library); abi != abiOther {

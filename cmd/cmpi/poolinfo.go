@@ -54,13 +54,14 @@ func describePool(s settings.Settings) poolInfo {
 	for _, d := range arena.Devices() {
 		p.Devices = append(p.Devices, deviceInfo{d.Name, d.Path, d.Size, d.Align, d.Node, d.Target})
 	}
-	dir := defaultPoolDir
+	where := defaultPoolDir
 	if s.Pool != "" {
-		dir = filepath.Dir(s.Pool)
+		where = s.Pool // the file itself may be mounted or linked from elsewhere
 		st, err := os.Stat(s.Pool)
 		switch {
 		case err != nil:
 			p.Kind, p.Problem = "file", err.Error()
+			where = filepath.Dir(s.Pool)
 		case st.Mode()&os.ModeCharDevice != 0:
 			p.Kind, p.Size = "device", 0
 			return p
@@ -69,8 +70,8 @@ func describePool(s settings.Settings) poolInfo {
 		}
 	}
 	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		p.Problem = fmt.Sprintf("%s: %v", dir, err)
+	if err := unix.Statfs(where, &fs); err != nil {
+		p.Problem = fmt.Sprintf("%s: %v", where, err)
 		return p
 	}
 	p.FreeBytes = fs.Bavail * uint64(fs.Bsize)
