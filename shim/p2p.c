@@ -19,38 +19,60 @@ enum { FAST_Irecv = 1, FAST_Irecv_c = 1, FAST_Recv_init = 0, FAST_Recv_init_c = 
 	DEFINE(name, int, mode)      \
 	DEFINE(name##_c, W, mode)
 
-#define SEND(name, count_t, mode)                                                                \
-	int MPI_##name(const void *buf, count_t count, W type, int dest, int tag, W comm)            \
-	{                                                                                            \
-		struct cmpi_comm *c = cmpi_owned(comm);                                                  \
-		if (c == NULL)                                                                           \
-			return BLOCKING(NATIVE(name)(buf, count, type, dest, tag, comm));                    \
-		if (FAST_##mode && (cmpi_fast_send(c, buf, count, type, dest, tag) ||                    \
-		                    (CMPI_COUNTING() && cmpi_counted_send(c, buf, count, type, dest, tag)))) \
-			return MPICH_SUCCESS;                                                                \
-		return OURS(name, c->handle, goSend(c, buffer(buf), count, (int)type, dest, tag, mode)); \
-	}                                                                                            \
-	PROFILED(name);
+// What the fast path leaves is in a function of its own, so that the fast path
+// need not save registers for it.
+#define SEND(name, count_t, mode)                                                                       \
+	static int send_##name(const void *buf, count_t count, W type, int dest, int tag, W comm)           \
+		__attribute__((noinline));                                                                      \
+	int MPI_##name(const void *buf, count_t count, W type, int dest, int tag, W comm)                   \
+	{                                                                                                   \
+		struct cmpi_comm *c = cmpi_owned(comm);                                                         \
+		if (FAST_##mode && c != NULL && cmpi_fast_send_line(c, buf, count, type, dest, tag))            \
+			return MPICH_SUCCESS;                                                                       \
+		return send_##name(buf, count, type, dest, tag, comm);                                          \
+	}                                                                                                   \
+	PROFILED(name);                                                                                     \
+	static int send_##name(const void *buf, count_t count, W type, int dest, int tag, W comm)           \
+	{                                                                                                   \
+		struct cmpi_comm *c = cmpi_owned(comm);                                                         \
+		if (c == NULL)                                                                                  \
+			return BLOCKING(NATIVE(name)(buf, count, type, dest, tag, comm));                           \
+		if (FAST_##mode && (cmpi_fast_send(c, buf, count, type, dest, tag) ||                           \
+		                    (CMPI_COUNTING() && cmpi_counted_send(c, buf, count, type, dest, tag))))    \
+			return MPICH_SUCCESS;                                                                       \
+		return OURS(name, c->handle, goSend(c, buffer(buf), count, (int)type, dest, tag, mode));        \
+	}
 
 BOTH(SEND, Send, STANDARD)
 BOTH(SEND, Ssend, SYNCHRONOUS)
 BOTH(SEND, Rsend, READY)
 BOTH(SEND, Bsend, BUFFERED)
 
-#define ISEND(name, count_t, mode)                                                                         \
-	int MPI_##name(const void *buf, count_t count, W type, int dest, int tag, W comm, int *request)        \
-	{                                                                                                      \
-		struct cmpi_comm *c = cmpi_owned(comm);                                                            \
-		if (c == NULL)                                                                                     \
-			return ASYNC(NATIVE(name)(buf, count, type, dest, tag, comm, request));                        \
-		if (FAST_##mode && (cmpi_fast_send(c, buf, count, type, dest, tag) ||                              \
-		                    (CMPI_COUNTING() && cmpi_counted_send(c, buf, count, type, dest, tag)))) {     \
-			*request = CMPI_FIRST_HANDLE; /* that of all sends that are complete at once */                \
-			return MPICH_SUCCESS;                                                                          \
-		}                                                                                                  \
-		return OURS(name, c->handle, goIsend(c, buffer(buf), count, (int)type, dest, tag, mode, request)); \
-	}                                                                                                      \
-	PROFILED(name);
+#define ISEND(name, count_t, mode)                                                                          \
+	static int send_##name(const void *buf, count_t count, W type, int dest, int tag, W comm, int *request) \
+		__attribute__((noinline));                                                                          \
+	int MPI_##name(const void *buf, count_t count, W type, int dest, int tag, W comm, int *request)         \
+	{                                                                                                       \
+		struct cmpi_comm *c = cmpi_owned(comm);                                                             \
+		if (FAST_##mode && c != NULL && cmpi_fast_send_line(c, buf, count, type, dest, tag)) {              \
+			*request = CMPI_FIRST_HANDLE; /* that of all sends that are complete at once */                 \
+			return MPICH_SUCCESS;                                                                           \
+		}                                                                                                   \
+		return send_##name(buf, count, type, dest, tag, comm, request);                                     \
+	}                                                                                                       \
+	PROFILED(name);                                                                                         \
+	static int send_##name(const void *buf, count_t count, W type, int dest, int tag, W comm, int *request) \
+	{                                                                                                       \
+		struct cmpi_comm *c = cmpi_owned(comm);                                                             \
+		if (c == NULL)                                                                                      \
+			return ASYNC(NATIVE(name)(buf, count, type, dest, tag, comm, request));                         \
+		if (FAST_##mode && (cmpi_fast_send(c, buf, count, type, dest, tag) ||                               \
+		                    (CMPI_COUNTING() && cmpi_counted_send(c, buf, count, type, dest, tag)))) {      \
+			*request = CMPI_FIRST_HANDLE;                                                                   \
+			return MPICH_SUCCESS;                                                                           \
+		}                                                                                                   \
+		return OURS(name, c->handle, goIsend(c, buffer(buf), count, (int)type, dest, tag, mode, request));  \
+	}
 
 BOTH(ISEND, Isend, STANDARD)
 BOTH(ISEND, Issend, SYNCHRONOUS)
@@ -72,18 +94,27 @@ BOTH(SEND_INIT, Ssend_init, SYNCHRONOUS)
 BOTH(SEND_INIT, Rsend_init, READY)
 BOTH(SEND_INIT, Bsend_init, BUFFERED)
 
-#define RECV(name, count_t, unused)                                                                     \
-	int MPI_##name(void *buf, count_t count, W type, int source, int tag, W comm, void *status)         \
-	{                                                                                                   \
-		struct cmpi_comm *c = cmpi_owned(comm);                                                         \
-		if (c == NULL)                                                                                  \
-			return BLOCKING(NATIVE(name)(buf, count, type, source, tag, comm, status));                 \
-		if (cmpi_fast_recv(c, buf, count, type, source, tag, status) ||                                 \
-		    (CMPI_COUNTING() && cmpi_counted_recv(c, buf, count, type, source, tag, status)))           \
-			return MPICH_SUCCESS;                                                                       \
-		return OURS(name, c->handle, goRecv(c, buffer(buf), count, (int)type, source, tag, (W)status)); \
-	}                                                                                                   \
-	PROFILED(name);
+#define RECV(name, count_t, unused)                                                                         \
+	static int receive_##name(void *buf, count_t count, W type, int source, int tag, W comm, void *status)  \
+		__attribute__((noinline));                                                                          \
+	int MPI_##name(void *buf, count_t count, W type, int source, int tag, W comm, void *status)             \
+	{                                                                                                       \
+		struct cmpi_comm *c = cmpi_owned(comm);                                                             \
+		if (c != NULL && cmpi_fast_recv_line(c, buf, count, type, source, tag, status))                     \
+			return MPICH_SUCCESS;                                                                           \
+		return receive_##name(buf, count, type, source, tag, comm, status);                                 \
+	}                                                                                                       \
+	PROFILED(name);                                                                                         \
+	static int receive_##name(void *buf, count_t count, W type, int source, int tag, W comm, void *status)  \
+	{                                                                                                       \
+		struct cmpi_comm *c = cmpi_owned(comm);                                                             \
+		if (c == NULL)                                                                                      \
+			return BLOCKING(NATIVE(name)(buf, count, type, source, tag, comm, status));                     \
+		if (cmpi_fast_recv(c, buf, count, type, source, tag, status) ||                                     \
+		    (CMPI_COUNTING() && cmpi_counted_recv(c, buf, count, type, source, tag, status)))               \
+			return MPICH_SUCCESS;                                                                           \
+		return OURS(name, c->handle, goRecv(c, buffer(buf), count, (int)type, source, tag, (W)status));     \
+	}
 
 BOTH(RECV, Recv, )
 
