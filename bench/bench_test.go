@@ -80,7 +80,7 @@ func TestHostsCommand(t *testing.T) {
 	if len(vs) != 2 {
 		t.Fatalf("%d variants", len(vs))
 	}
-	bw := benchmarks[1]
+	bw := benchmarks[2]
 	for _, tc := range []struct {
 		v    Variant
 		want string

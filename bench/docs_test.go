@@ -27,6 +27,7 @@ func fakeReport() *Report {
 			for _, size := range []int64{8, 64 << 10, 1 << 20} {
 				r.Samples = append(r.Samples,
 					Sample{Latency, v, rep, size, 0.4 - 0.2*float64(i)},
+					Sample{Small, v, rep, size, 0.4 - 0.2*float64(i)},
 					Sample{BW, v, rep, size, float64(size) * float64(1+i)})
 			}
 		}

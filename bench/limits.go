@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,21 +28,29 @@ type limitStep struct {
 	run  func(*Report) error
 }
 
-// limitSteps are all limits, from package flush.
-func limitSteps(o Options) []limitStep {
-	rounds, reps := 100_000, o.Repetitions
+// lineSteps are the limits of short messages, from package flush: measured once in
+// each round of the short benchmarks.
+func lineSteps(o Options) []limitStep {
+	rounds := 100_000
 	if o.Quick {
 		rounds = 2_000
 	}
 	return []limitStep{
 		{LimitPingPong, func(r *Report) error {
-			s, err := flush.BarePingPong(rounds, reps)
+			s, err := flush.BarePingPong(rounds, 1)
 			return r.addPingPong(LimitPingPong, s, err)
 		}},
 		{LimitLineFlush, func(r *Report) error {
-			s, err := flush.PingPong(nil, flush.Flush, flush.Options{}, rounds, reps)
+			s, err := flush.PingPong(nil, flush.Flush, flush.Options{}, rounds, 1)
 			return r.addPingPong(LimitLineFlush, s, err)
 		}},
+	}
+}
+
+// limitSteps are the other limits.
+func limitSteps(o Options) []limitStep {
+	reps := o.Repetitions
+	return []limitStep{
 		{"copies", func(r *Report) error { return r.addCopies(o, reps) }},
 		{"copies over a window", func(r *Report) error { return r.addWindowCopies(o, reps) }},
 		{"figure 11", func(r *Report) error { return r.addFigure11(o, reps) }},
@@ -53,11 +62,14 @@ func (r *Report) addPingPong(name string, s flush.Sample, err error) error {
 	if err != nil {
 		return err
 	}
-	l := Limit{Name: name, Unit: Microseconds, Size: smallMessage, Skipped: s.Skipped}
-	for _, ns := range s.Nanoseconds {
-		l.Values = append(l.Values, ns/1e3)
+	i := slices.IndexFunc(r.Limits, func(l Limit) bool { return l.Name == name })
+	if i < 0 {
+		i = len(r.Limits)
+		r.Limits = append(r.Limits, Limit{Name: name, Unit: Microseconds, Size: smallMessage, Skipped: s.Skipped})
 	}
-	r.Limits = append(r.Limits, l)
+	for _, ns := range s.Nanoseconds {
+		r.Limits[i].Values = append(r.Limits[i].Values, ns/1e3)
+	}
 	return nil
 }
 

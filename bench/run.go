@@ -36,7 +36,7 @@ const (
 	killDelay = 5 * time.Second
 )
 
-// job is one program in one variant, run once per repetition.
+// job is one program in one variant.
 type job struct {
 	benchmark Benchmark
 	variant   Variant
@@ -62,46 +62,51 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var limits []limitStep
+	long := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j.benchmark.isShort() })
+	short := slices.DeleteFunc(jobs, func(j *job) bool { return !j.benchmark.isShort() })
+	var limits, lines []limitStep
 	if o.Hosts == nil {
-		limits = limitSteps(o)
+		limits, lines = limitSteps(o), lineSteps(o)
 	}
-	total, done := len(jobs)*o.Repetitions+len(limits), 0
+	rounds := shortRounds
+	if o.Quick || len(short) == 0 {
+		rounds = 1
+	}
+	total, done := len(limits)+o.Repetitions*(len(long)+rounds*(len(short)+len(lines))), 0
 	step := func(what string) {
 		if o.Progress != nil {
 			o.Progress(done, total, what)
 		}
 		done++
 	}
-	for _, l := range limits {
-		step(l.what)
-		if err := l.run(r); err != nil {
-			r.Errors = append(r.Errors, fmt.Sprintf("%s: %v", l.what, err))
+	measure := func(limits []limitStep) {
+		for _, l := range limits {
+			step(l.what)
+			if err := l.run(r); err != nil {
+				r.Errors = append(r.Errors, fmt.Sprintf("%s: %v", l.what, err))
+			}
 		}
 	}
-	for rep := range o.Repetitions {
+	// The order rotates: see the package comment.
+	turn := func(jobs []*job, first, rep int) error {
 		for i := range jobs {
-			j := &jobs[(i+rep)%len(jobs)] // see the package comment
+			j := jobs[(i+first)%len(jobs)]
 			step(fmt.Sprintf("%s, %s", j.benchmark.Name, j.variant.Title))
-			if j.dead {
-				continue
+			if err := o.measure(ctx, r, j, rep); err != nil {
+				return err
 			}
-			points, err := o.runJob(ctx, *j)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err != nil {
-				j.dead = true
-				what := fmt.Sprintf("%s, %s: %v", j.benchmark.Name, j.variant.Title, err)
-				if j.variant.Preloaded() {
-					r.Errors = append(r.Errors, what)
-				} else {
-					r.PeerErrors = append(r.PeerErrors, what)
-				}
-				continue
-			}
-			for _, p := range points {
-				r.Samples = append(r.Samples, Sample{j.benchmark.Name, j.variant.Name, rep, p.Size, p.Value})
+		}
+		return nil
+	}
+	measure(limits)
+	for rep := range o.Repetitions {
+		if err := turn(long, rep, rep); err != nil {
+			return nil, err
+		}
+		for round := range rounds {
+			measure(lines)
+			if err := turn(short, rep+round, rep); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -112,8 +117,34 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
+// measure runs a job once more and adds what it gave to the report, or why there
+// is nothing. An error is for what ends the whole run.
+func (o Options) measure(ctx context.Context, r *Report, j *job, rep int) error {
+	if j.dead {
+		return nil
+	}
+	points, err := o.runJob(ctx, *j)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		j.dead = true
+		what := fmt.Sprintf("%s, %s: %v", j.benchmark.Name, j.variant.Title, err)
+		if j.variant.Preloaded() {
+			r.Errors = append(r.Errors, what)
+		} else {
+			r.PeerErrors = append(r.PeerErrors, what)
+		}
+		return nil
+	}
+	for _, p := range points {
+		r.Samples = append(r.Samples, Sample{j.benchmark.Name, j.variant.Name, rep, p.Size, p.Value})
+	}
+	return nil
+}
+
 // prepare builds or finds the programs and describes them in the report.
-func (o Options) prepare(ctx context.Context, r *Report) ([]job, error) {
+func (o Options) prepare(ctx context.Context, r *Report) ([]*job, error) {
 	sourceDir := filepath.Join(o.WorkDir, "src")
 	if err := writeSources(sourceDir); err != nil {
 		return nil, err
@@ -127,7 +158,7 @@ func (o Options) prepare(ctx context.Context, r *Report) ([]job, error) {
 		r.Variants = append(r.Variants, VariantInfo{v.Name, v.Title, v.Settings,
 			strings.Join(v.command(filepath.Base(o.Library), o.Settings, 2, "PROGRAM"), " ")})
 	}
-	var jobs []job
+	var jobs []*job
 	for _, b := range benchmarks {
 		if !o.wants(b.Name) {
 			continue
@@ -150,7 +181,7 @@ func (o Options) prepare(ctx context.Context, r *Report) ([]job, error) {
 				programs[v.host.name] = program
 			}
 			if program != "" {
-				jobs = append(jobs, job{benchmark: b, variant: v, program: program})
+				jobs = append(jobs, &job{benchmark: b, variant: v, program: program})
 			}
 		}
 	}

@@ -56,11 +56,11 @@ var (
 )
 
 var goals = []goal{
-	{"8 B latency, coherent / MPICH", small, of(Latency, Coherent), of(Latency, NativeMPICH), false, true, 0.7},
-	{"8 B latency, coherent / Open MPI", small, of(Latency, Coherent), of(Latency, NativeOpenMPI), false, true, 0.75},
-	{"8 B latency, coherent / bare line ping-pong", small, of(Latency, Coherent), limitOf(LimitPingPong), false, true, 2.1},
-	{"8 B latency, flush / MPICH (coherent)", small, of(Latency, Flush), of(Latency, NativeMPICH), false, true, 1.5},
-	{"8 B latency, flush / the paper's protocol in flush mode", small, of(Latency, Flush), of(Latency, FlushPaper), false, true, 0.4},
+	{"8 B latency, coherent / MPICH", small, of(Small, Coherent), of(Small, NativeMPICH), false, true, 0.7},
+	{"8 B latency, coherent / Open MPI", small, of(Small, Coherent), of(Small, NativeOpenMPI), false, true, 0.75},
+	{"8 B latency, coherent / bare line ping-pong", small, of(Small, Coherent), limitOf(LimitPingPong), false, true, 2.1},
+	{"8 B latency, flush / MPICH (coherent)", small, of(Small, Flush), of(Small, NativeMPICH), false, true, 1.5},
+	{"8 B latency, flush / the paper's protocol in flush mode", small, of(Small, Flush), of(Small, FlushPaper), false, true, 0.4},
 	{"bandwidth 64 KiB–4 MiB, coherent / MPICH", bulk, of(BW, Coherent), of(BW, NativeMPICH), false, false, 1.1},
 	{"8 B message rate, coherent / MPICH", small, of(MsgRate, Coherent), of(MsgRate, NativeMPICH), false, false, 1.2},
 	{"8 B message rate of 4 threads, coherent / MPICH", small, of(MTRate, Coherent), of(MTRate, NativeMPICH), false, false, 1},
