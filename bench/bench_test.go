@@ -3,6 +3,7 @@ package bench
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -42,6 +43,18 @@ func TestParseNetPIPE(t *testing.T) {
 	}
 	if len(got) != 2 || got[0].Size != 1 || got[1].Size != 1<<20 || int(got[1].Value*100) != 47623 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestLines: in a file there is a line now and then, and none for the end.
+func TestLines(t *testing.T) {
+	var always, seldom strings.Builder
+	for _, p := range []func(int, int, string){lines(&always, "bench", 0), lines(&seldom, "bench", time.Hour)} {
+		p(1, 2, "bw, MPICH")
+		p(2, 2, "")
+	}
+	if always.String() != "bench: 1 of 2 done, now bw, MPICH\n" || seldom.Len() != 0 {
+		t.Errorf("%q and %q", &always, &seldom)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"cmpi/bench"
 )
@@ -68,7 +67,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "cmpi: this machine has one core: the figures will be those of its scheduler")
 	}
 	f.options.Version = version
-	f.options.Progress = progress(cmd)
+	f.options.Progress = bench.Progress("cmpi bench")
 
 	report, err := bench.Run(cmd.Context(), f.options)
 	if err != nil {
@@ -101,12 +100,4 @@ func (f *benchFlags) verdict(report *bench.Report) error {
 		}
 	}
 	return nil
-}
-
-// progress shows a bar on a terminal, and nothing elsewhere.
-func progress(cmd *cobra.Command) func(done, total int, what string) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return nil
-	}
-	return bench.Bar(cmd.ErrOrStderr())
 }

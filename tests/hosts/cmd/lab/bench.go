@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"cmpi/bench"
 	"cmpi/tests/hosts/lab"
@@ -96,7 +95,7 @@ func (f *benchFlags) run(cmd *cobra.Command) (err error) {
 	if text, err := os.ReadFile("build/VERSION"); err == nil { // else the report says none
 		f.options.Version = strings.TrimSpace(string(text))
 	}
-	f.options.Progress = progress(cmd)
+	f.options.Progress = bench.Progress("lab bench")
 	report, err := bench.Run(cmd.Context(), f.options)
 	if err != nil {
 		return err
@@ -117,16 +116,4 @@ func (f *benchFlags) write(cmd *cobra.Command, report *bench.Report) error {
 		return fmt.Errorf("%d measurements failed; the first: %s", len(all), all[0])
 	}
 	return nil
-}
-
-// progress shows a bar on a terminal, else a line per step.
-func progress(cmd *cobra.Command) func(done, total int, what string) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return func(done, total int, what string) {
-			if what != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "lab: %d of %d, %s\n", done+1, total, what)
-			}
-		}
-	}
-	return bench.Bar(cmd.ErrOrStderr())
 }
