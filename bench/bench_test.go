@@ -128,3 +128,13 @@ func TestHostsGoals(t *testing.T) {
 		t.Errorf("%d goals known", known)
 	}
 }
+
+// TestInterrupted: what was measured is kept, and why there is no more.
+func TestInterrupted(t *testing.T) {
+	r := fakeReport()
+	r.Repetitions, r.Errors = 5, nil
+	r.interrupted()
+	if r.Repetitions != 2 || len(r.Errors) != 1 || !strings.Contains(r.Errors[0], "repetition 2 of 5") {
+		t.Errorf("%d repetitions, %q", r.Repetitions, r.Errors)
+	}
+}

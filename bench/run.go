@@ -45,7 +45,8 @@ type job struct {
 }
 
 // Run builds the programs and measures. Benchmarks that fail are in the
-// report's Errors; the error returned is for what keeps everything from running.
+// report's Errors, and so is the end of ctx once something was measured; the error
+// returned is for what keeps everything from running.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Repetitions < 1 {
 		return nil, errors.New("at least one repetition is needed")
@@ -98,23 +99,39 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		return nil
 	}
-	measure(limits)
-	for rep := range o.Repetitions {
-		if err := turn(long, rep, rep); err != nil {
-			return nil, err
-		}
-		for round := range rounds {
-			measure(lines)
-			if err := turn(short, rep+round, rep); err != nil {
-				return nil, err
+	all := func() error {
+		measure(limits)
+		for rep := range o.Repetitions {
+			if err := turn(long, rep, rep); err != nil {
+				return err
+			}
+			for round := range rounds {
+				measure(lines)
+				if err := turn(short, rep+round, rep); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
+	}
+	if err := all(); err != nil {
+		if len(r.Samples) == 0 {
+			return nil, err
+		}
+		r.interrupted()
 	}
 	if o.Progress != nil {
 		o.Progress(total, total, "")
 	}
 	r.Targets = judge(r, o.goals())
 	return r, nil
+}
+
+// interrupted makes the best of a report whose last repetition did not end.
+func (r *Report) interrupted() {
+	last := r.Samples[len(r.Samples)-1].Repetition
+	r.Errors = append(r.Errors, fmt.Sprintf("interrupted in repetition %d of %d: these are medians of what was measured until then", last+1, r.Repetitions))
+	r.Repetitions = last + 1
 }
 
 // measure runs a job once more and adds what it gave to the report, or why there

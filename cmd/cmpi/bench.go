@@ -29,7 +29,7 @@ library in several modes, interleaved, one rank per core, and prints medians,
 spread, ratios, and whether the targets are met. Beside the tables it writes
 bench.json (every value), bench.md, and plots of latency and bandwidth.
 
-Keep the machine idle while it runs; a full run takes about half an hour.`,
+Keep the machine idle while it runs; a full run takes more than an hour, --only picks.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
