@@ -93,7 +93,7 @@ func TestHostsCommand(t *testing.T) {
 	if len(vs) != 2 {
 		t.Fatalf("%d variants", len(vs))
 	}
-	bw := benchmarks[2]
+	bw := benchmarks[4]
 	for _, tc := range []struct {
 		v    Variant
 		want string

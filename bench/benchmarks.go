@@ -24,6 +24,8 @@ const (
 const (
 	Latency  = "latency"
 	Small    = "latency-8"
+	SmallPut = "put-8"
+	SmallGet = "get-8"
 	BW       = "bw"
 	BiBW     = "bibw"
 	MsgRate  = "mbw_mr"
@@ -63,6 +65,8 @@ type Benchmark struct {
 var benchmarks = []Benchmark{
 	{Latency, "one-way latency", Microseconds, "latency", "osu_latency", 1, "", ""},
 	{Small, "one-way latency of 8 bytes, in many short runs", Microseconds, "latency", "osu_latency", 1, "", ""},
+	{SmallPut, "put of 8 bytes and flush, in many short runs", Microseconds, "rma_latency", "osu_put_latency", 1, "flush", "put"},
+	{SmallGet, "get of 8 bytes and flush, in many short runs", Microseconds, "rma_latency", "osu_get_latency", 1, "flush", "get"},
 	{BW, "bandwidth, window 64", MBPerSecond, "bw", "osu_bw", 1, "", ""},
 	{BiBW, "bidirectional bandwidth, window 64", MBPerSecond, "bibw", "osu_bibw", 1, "", ""},
 	{MsgRate, "message rate, window 64", MessagesPerSec, "mbw_mr", "osu_mbw_mr", 2, "", ""},
@@ -138,7 +142,7 @@ func (b Benchmark) axis() string {
 // What takes less than the moments for which a machine stays as it is (virtual
 // processors that move between cores, clocks) is compared by many short runs that
 // take turns, with the limits that it is compared to among them.
-func (b Benchmark) isShort() bool { return b.Name == Small }
+func (b Benchmark) isShort() bool { return b.Name == Small || b.Name == SmallPut || b.Name == SmallGet }
 
 const (
 	shortRounds     = 6       // in each repetition

@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,16 +43,16 @@ func lineSteps(o Options) []limitStep {
 			s, err := flush.PingPong(nil, flush.Flush, flush.Options{}, rounds, 1)
 			return r.addPingPong(LimitLineFlush, s, err)
 		}},
+		{LimitLineWrite, func(r *Report) error { return r.addLineWrite() }},
 	}
 }
 
-// limitSteps are the other limits.
+// limitSteps are the other limits, measured once in each repetition.
 func limitSteps(o Options) []limitStep {
-	reps := o.Repetitions
 	return []limitStep{
-		{"copies", func(r *Report) error { return r.addCopies(o, reps) }},
-		{"copies over a window", func(r *Report) error { return r.addWindowCopies(o, reps) }},
-		{"figure 11", func(r *Report) error { return r.addFigure11(o, reps) }},
+		{"copies", func(r *Report) error { return r.addCopies(o) }},
+		{"copies over a window", func(r *Report) error { return r.addWindowCopies(o) }},
+		{"figure 11", func(r *Report) error { return r.addFigure11(o) }},
 	}
 }
 
@@ -62,21 +61,30 @@ func (r *Report) addPingPong(name string, s flush.Sample, err error) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(r.Limits, func(l Limit) bool { return l.Name == name })
-	if i < 0 {
-		i = len(r.Limits)
-		r.Limits = append(r.Limits, Limit{Name: name, Unit: Microseconds, Size: smallMessage, Skipped: s.Skipped})
-	}
+	var values []float64
 	for _, ns := range s.Nanoseconds {
-		r.Limits[i].Values = append(r.Limits[i].Values, ns/1e3)
+		values = append(values, ns/1e3)
 	}
+	r.Limits = add(r.Limits, Limit{name, Microseconds, smallMessage, values, s.Skipped})
 	return nil
+}
+
+// add adds the values to the limit of that name and size, which it becomes if there
+// is none yet.
+func add(limits []Limit, l Limit) []Limit {
+	for i := range limits {
+		if limits[i].Name == l.Name && limits[i].Size == l.Size {
+			limits[i].Values = append(limits[i].Values, l.Values...)
+			return limits
+		}
+	}
+	return append(limits, l)
 }
 
 // addCopies adds what a copy into shared memory and out of it again can reach
 // when a core does each at the same time: the slower of both, repetition by
 // repetition.
-func (r *Report) addCopies(o Options, reps int) error {
+func (r *Report) addCopies(o Options) error {
 	for size := int64(bulkMin); size <= bulkMax; size *= 2 {
 		if o.Quick && size != bulkMin && size != 1<<20 {
 			continue
@@ -88,7 +96,7 @@ func (r *Report) addCopies(o Options, reps int) error {
 			{LimitMemcpy, "memcpy in", "memcpy out", flush.Coherent},
 			{LimitStream, "copy in", "copy out", flush.Flush},
 		} {
-			samples, err := flush.CopyLimits(nil, l.mode, flush.Options{}, int(size), reps)
+			samples, err := flush.CopyLimits(nil, l.mode, flush.Options{}, int(size), 1)
 			if err != nil {
 				return err
 			}
@@ -97,7 +105,7 @@ func (r *Report) addCopies(o Options, reps int) error {
 			for i := range min(len(in), len(out)) {
 				limit.Values = append(limit.Values, min(in[i], out[i]))
 			}
-			r.Limits = append(r.Limits, limit)
+			r.Limits = add(r.Limits, limit)
 		}
 	}
 	return nil
@@ -106,7 +114,7 @@ func (r *Report) addCopies(o Options, reps int) error {
 // addWindowCopies adds what puts and gets can reach, which are one copy each:
 // copies between a buffer and the places of a window in shared memory, one after
 // the other, as rma_bw.c puts and gets. Large ones find the caches too small.
-func (r *Report) addWindowCopies(o Options, reps int) error {
+func (r *Report) addWindowCopies(o Options) error {
 	const window = 64 // rma_bw.c's
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -133,22 +141,20 @@ func (r *Report) addWindowCopies(o Options, reps int) error {
 		rounds := max(8, 1000*8192/size) // as bench_scale in bench.h
 		in := Limit{Name: LimitCopyIn, Unit: MBPerSecond, Size: int64(size)}
 		out := Limit{Name: LimitCopyOut, Unit: MBPerSecond, Size: int64(size)}
-		for range reps {
-			for _, l := range []*Limit{&in, &out} {
-				start := time.Now()
-				for range rounds {
-					for at := 0; at < len(shared); at += size {
-						if l == &in {
-							copy(shared[at:at+size], private)
-						} else {
-							copy(private, shared[at:at+size])
-						}
+		for _, l := range []*Limit{&in, &out} {
+			start := time.Now()
+			for range rounds {
+				for at := 0; at < len(shared); at += size {
+					if l == &in {
+						copy(shared[at:at+size], private)
+					} else {
+						copy(private, shared[at:at+size])
 					}
 				}
-				l.Values = append(l.Values, float64(rounds*len(shared))/1e6/time.Since(start).Seconds())
 			}
+			l.Values = append(l.Values, float64(rounds*len(shared))/1e6/time.Since(start).Seconds())
+			r.Limits = add(r.Limits, *l)
 		}
-		r.Limits = append(r.Limits, in, out)
 		if err := unix.Munmap(shared); err != nil {
 			return err
 		}
@@ -171,7 +177,7 @@ func rates(samples []flush.Sample, method string) []float64 {
 
 // addFigure11 repeats the cMPI paper's figure 11: ways to get 64 B to 128 KiB
 // out of the caches.
-func (r *Report) addFigure11(o Options, reps int) error {
+func (r *Report) addFigure11(o Options) error {
 	var sizes []int
 	for n := 64; n <= 128<<10; n *= 2 {
 		sizes = append(sizes, n)
@@ -179,7 +185,7 @@ func (r *Report) addFigure11(o Options, reps int) error {
 	if o.Quick {
 		sizes = []int{64, 4096}
 	}
-	samples, err := flush.Figure11(nil, nil, sizes, reps)
+	samples, err := flush.Figure11(nil, nil, sizes, 1)
 	if err != nil {
 		return err
 	}
@@ -188,23 +194,30 @@ func (r *Report) addFigure11(o Options, reps int) error {
 		for _, ns := range s.Nanoseconds {
 			l.Values = append(l.Values, ns/1e3)
 		}
-		r.Figure11 = append(r.Figure11, l)
+		r.Figure11 = add(r.Figure11, l)
 	}
-	r.addLineWrite()
 	return nil
 }
 
-// addLineWrite adds the fastest way of figure 11 to get one line out of the
-// caches; it is the limit for a put of 8 bytes.
-func (r *Report) addLineWrite() {
-	best := Limit{Name: LimitLineWrite, Unit: Microseconds, Size: smallMessage, Skipped: "no method was measured"}
-	for _, l := range r.Figure11 {
-		if l.Size != flush.LineSize || l.Name == "memset" || len(l.Values) == 0 { // memset leaves it in the cache
+// addLineWrite adds the time of the fastest way of figure 11 to get one line out of
+// the caches; it is the limit for a put of 8 bytes.
+func (r *Report) addLineWrite() error {
+	samples, err := flush.Figure11(nil, nil, []int{flush.LineSize}, 1)
+	if err != nil {
+		return err
+	}
+	best := Limit{Name: LimitLineWrite, Unit: Microseconds, Size: smallMessage}
+	for _, s := range samples {
+		if s.Method == "memset" || len(s.Nanoseconds) == 0 { // memset leaves it in the cache
 			continue
 		}
-		if best.Values == nil || statOf(l.Values).Median < statOf(best.Values).Median {
-			best.Values, best.Skipped = l.Values, ""
+		if us := s.Nanoseconds[0] / 1e3; best.Values == nil || us < best.Values[0] {
+			best.Values = []float64{us}
 		}
 	}
-	r.Limits = append(r.Limits, best)
+	if best.Values == nil {
+		best.Skipped = "no method was measured"
+	}
+	r.Limits = add(r.Limits, best)
+	return nil
 }

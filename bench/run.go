@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Quick || len(short) == 0 {
 		rounds = 1
 	}
-	total, done := len(limits)+o.Repetitions*(len(long)+rounds*(len(short)+len(lines))), 0
+	total, done := o.Repetitions*(len(limits)+len(long)+rounds*(len(short)+len(lines))), 0
 	step := func(what string) {
 		if o.Progress != nil {
 			o.Progress(done, total, what)
@@ -100,8 +100,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil
 	}
 	all := func() error {
-		measure(limits)
 		for rep := range o.Repetitions {
+			measure(limits)
 			if err := turn(long, rep, rep); err != nil {
 				return err
 			}
