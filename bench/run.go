@@ -243,7 +243,8 @@ func (o Options) runJob(ctx context.Context, j job) ([]point, error) {
 	}
 	var points []point
 	for _, sizes := range o.ranges(j.benchmark) {
-		argv := j.variant.command(o.Library, o.Settings, ranks, append([]string{j.program}, o.args(j.benchmark, j.variant, sizes)...)...)
+		program := append(j.benchmark.settings(j.variant), j.program)
+		argv := j.variant.command(o.Library, o.Settings, ranks, append(program, o.args(j.benchmark, j.variant, sizes)...)...)
 		out, err := start(ctx, o.WorkDir, argv)
 		if err != nil {
 			return nil, err
