@@ -84,7 +84,8 @@ func (m *medium) createRoot(job string, ranks int, epoch uint64) error {
 // openRoot waits until the root object of the job is there, and returns its
 // epoch. Unless want is 0, one of another epoch is left from an earlier job.
 func (m *medium) openRoot(job string, ranks int, want uint64, deadline time.Time) (epoch uint64, err error) {
-	for {
+	// The first rank may need the processor that the others would look with.
+	for nap := napTime; ; nap = min(2*nap, 16*napTime) {
 		root, err := m.arena.OpenObject(rootName(job))
 		if err == nil {
 			m.root = root
@@ -98,7 +99,7 @@ func (m *medium) openRoot(job string, ranks int, want uint64, deadline time.Time
 		if time.Now().After(deadline) {
 			return 0, fmt.Errorf("waiting for the first rank of job %q: %w", job, ErrTimeout)
 		}
-		osSleep(napTime)
+		osSleep(nap)
 	}
 }
 
