@@ -75,10 +75,10 @@ int cmpi_fast_send(struct cmpi_comm *c, const void *buf, int64_t count, W type, 
 // nothing taken.
 static int64_t take(struct cmpi_comm *c, struct cmpi_fast_peer *p, char *buf, uint64_t size, int tag, int looks, int *got)
 {
-	if (!cmpi_fast_readable(c, p))
-		return -1;
 	struct cmpi_line_state *s = &p->in;
 	uint64_t place = s->pos - s->start;
+	if (!cmpi_fast_readable(c, p) || place >= s->total)
+		return -1;
 	const char *line = cmpi_line(s, place);
 	if (!cmpi_fast_await(s, line, looks))
 		return -1;
@@ -118,18 +118,24 @@ static int receive(take_function *take, struct cmpi_comm *c, void *buf, int64_t 
 	struct cmpi_fast_peer *p = cmpi_fast_peer(c, source);
 	if (p == NULL || size == UINT64_MAX || (buf == NULL && size > 0) || cmpi_fast_pending != 0)
 		return 0;
-	// cmpi_fast_recv_line has waited for an express line already.
-	int got, looks = p->in.pos - p->in.start < p->in.express ? 1 : cmpi_fast.looks;
-	int64_t n = take(c, p, buf, size, tag, looks, &got);
+	int got;
+	int64_t n = take(c, p, buf, size, tag, cmpi_fast.looks, &got);
 	if (n < 0)
 		return 0;
 	cmpi_fast_status(status, source, got, n);
 	return 1;
 }
 
+// take after cmpi_fast_recv_line, which has waited for an express line already.
+static int64_t take_rest(struct cmpi_comm *c, struct cmpi_fast_peer *p, char *buf, uint64_t size, int tag, int looks, int *got)
+{
+	int express = p->in.pos - p->in.start < p->in.express;
+	return take(c, p, buf, size, tag, express ? 1 : looks, got);
+}
+
 int cmpi_fast_recv(struct cmpi_comm *c, void *buf, int64_t count, W type, int source, int tag, struct mpich_status *status)
 {
-	return receive(take, c, buf, count, type, source, tag, status);
+	return receive(take_rest, c, buf, count, type, source, tag, status);
 }
 
 struct cmpi_pair *cmpi_pairs;

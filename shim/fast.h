@@ -158,11 +158,12 @@ static inline void cmpi_fast_publish(const struct cmpi_line_state *s, char *line
 	atomic_store_explicit((_Atomic uint64_t *)(line + CMPI_LINE_WORD), s->key | (s->pos & s->seq), memory_order_release);
 }
 
-// Whether the receiver of a ring may read the next line, and a message of comm's.
+// Whether the receiver of a ring may read a message of comm's, if there is a next
+// line in this lap.
 static inline int cmpi_fast_readable(const struct cmpi_comm *c, const struct cmpi_fast_peer *p)
 {
 	const struct cmpi_line_state *s = &p->in;
-	return s->lines != NULL && p->in_busy == 0 && s->open == 0 && c->waiting == 0 && s->pos - s->start < s->total;
+	return s->lines != NULL && p->in_busy == 0 && s->open == 0 && c->waiting == 0;
 }
 
 // Waits some looks until the next line of a ring is there.
@@ -209,7 +210,7 @@ cmpi_fast_send_line(struct cmpi_comm *c, const void *buf, int64_t count, W type,
 {
 	uint64_t n = cmpi_fast_size(count, type);
 	struct cmpi_fast_peer *p = cmpi_fast_peer(c, dest);
-	if (p == NULL || n > CMPI_LINE_INLINE || (uint32_t)tag > CMPI_TAG_MAX || buf == NULL)
+	if (p == NULL || n > CMPI_LINE_INLINE || (uint32_t)tag > CMPI_TAG_MAX || (buf == NULL && n > 0))
 		return 0;
 	struct cmpi_line_state *s = &p->out;
 	uint64_t pos = s->pos, place = pos - s->start;
@@ -227,7 +228,7 @@ cmpi_fast_recv_line(struct cmpi_comm *c, void *buf, int64_t count, W type, int s
 {
 	uint64_t size = cmpi_fast_size(count, type);
 	struct cmpi_fast_peer *p = cmpi_fast_peer(c, source);
-	if (p == NULL || size == UINT64_MAX || buf == NULL || cmpi_fast_pending != 0 || !cmpi_fast_readable(c, p))
+	if (p == NULL || size == UINT64_MAX || (buf == NULL && size > 0) || cmpi_fast_pending != 0 || !cmpi_fast_readable(c, p))
 		return 0;
 	struct cmpi_line_state *s = &p->in;
 	uint64_t place = s->pos - s->start;
