@@ -61,12 +61,17 @@ func (r *Report) addPingPong(name string, s flush.Sample, err error) error {
 	if err != nil {
 		return err
 	}
-	var values []float64
-	for _, ns := range s.Nanoseconds {
-		values = append(values, ns/1e3)
-	}
-	r.Limits = add(r.Limits, Limit{name, Microseconds, smallMessage, values, s.Skipped})
+	r.Limits = add(r.Limits, timeLimit(name, smallMessage, s))
 	return nil
+}
+
+// timeLimit is a sample as a limit.
+func timeLimit(name string, size int64, s flush.Sample) Limit {
+	l := Limit{Name: name, Unit: Microseconds, Size: size, Skipped: s.Skipped}
+	for _, ns := range s.Nanoseconds {
+		l.Values = append(l.Values, ns/1e3)
+	}
+	return l
 }
 
 // add adds the values to the limit of that name and size, which it becomes if there
@@ -139,21 +144,19 @@ func (r *Report) addWindowCopies(o Options) error {
 			private[i] = byte(i)
 		}
 		rounds := max(8, 1000*8192/size) // as bench_scale in bench.h
-		in := Limit{Name: LimitCopyIn, Unit: MBPerSecond, Size: int64(size)}
-		out := Limit{Name: LimitCopyOut, Unit: MBPerSecond, Size: int64(size)}
-		for _, l := range []*Limit{&in, &out} {
+		for _, name := range []string{LimitCopyIn, LimitCopyOut} {
 			start := time.Now()
 			for range rounds {
 				for at := 0; at < len(shared); at += size {
-					if l == &in {
+					if name == LimitCopyIn {
 						copy(shared[at:at+size], private)
 					} else {
 						copy(private, shared[at:at+size])
 					}
 				}
 			}
-			l.Values = append(l.Values, float64(rounds*len(shared))/1e6/time.Since(start).Seconds())
-			r.Limits = add(r.Limits, *l)
+			rate := float64(rounds*len(shared)) / 1e6 / time.Since(start).Seconds()
+			r.Limits = add(r.Limits, Limit{Name: name, Unit: MBPerSecond, Size: int64(size), Values: []float64{rate}})
 		}
 		if err := unix.Munmap(shared); err != nil {
 			return err
@@ -190,11 +193,7 @@ func (r *Report) addFigure11(o Options) error {
 		return err
 	}
 	for _, s := range samples {
-		l := Limit{Name: s.Method, Unit: Microseconds, Size: int64(s.Size), Skipped: s.Skipped}
-		for _, ns := range s.Nanoseconds {
-			l.Values = append(l.Values, ns/1e3)
-		}
-		r.Figure11 = add(r.Figure11, l)
+		r.Figure11 = add(r.Figure11, timeLimit(s.Method, int64(s.Size), s))
 	}
 	return nil
 }
@@ -206,18 +205,15 @@ func (r *Report) addLineWrite() error {
 	if err != nil {
 		return err
 	}
-	best := Limit{Name: LimitLineWrite, Unit: Microseconds, Size: smallMessage}
+	best := flush.Sample{Skipped: "no method was measured"}
 	for _, s := range samples {
 		if s.Method == "memset" || len(s.Nanoseconds) == 0 { // memset leaves it in the cache
 			continue
 		}
-		if us := s.Nanoseconds[0] / 1e3; best.Values == nil || us < best.Values[0] {
-			best.Values = []float64{us}
+		if best.Nanoseconds == nil || s.Nanoseconds[0] < best.Nanoseconds[0] {
+			best = s
 		}
 	}
-	if best.Values == nil {
-		best.Skipped = "no method was measured"
-	}
-	r.Limits = add(r.Limits, best)
+	r.Limits = add(r.Limits, timeLimit(LimitLineWrite, smallMessage, best))
 	return nil
 }
