@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmpi/tests/process"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cmpi/tests/process"
 )
 
 // emptySuite has one directory without programs.

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bufio"
-	"cmpi/tests/process"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"cmpi/tests/process"
 )
 
 // headName is the head's host name, which hosts know.

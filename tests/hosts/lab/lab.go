@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmpi/tests/process"
 	"context"
 	_ "embed"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"cmpi/tests/process"
 )
 
 // Config says what lab to make.

@@ -1,11 +1,12 @@
 package lab
 
 import (
-	"cmpi/tests/process"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"cmpi/tests/process"
 )
 
 const (

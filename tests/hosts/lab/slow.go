@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bufio"
-	"cmpi/tests/process"
 	"context"
 	_ "embed"
 	"errors"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cmpi/tests/process"
 )
 
 // Slow describes a slow network between the hosts, beside the first one.

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmpi/tests/process"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -13,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cmpi/tests/process"
 )
 
 // slurmTools is what Slurm in a lab needs beside tools.

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmpi/tests/process"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cmpi/tests/process"
 )
 
 // Dir has a folder for each lab.
